@@ -36,7 +36,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help demo build test quick lint types format stub docs bench experiments soak sanitize fuzz clean
+.PHONY: FORCE help demo build test quick lint types format stub docs golden bench experiments soak sanitize fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -121,6 +121,10 @@ format: $(VENV)/.dev
 stub: $(VENV)/.dev $(VENV)/.installed
 	$(PY) -m nanobind.stubgen -q -m thresher._core -o src/thresher/_core.pyi
 	$(BIN)/ruff format --quiet src/thresher/_core.pyi
+
+# Hashes of all models (tests/golden.json); a commit that changes one says why.
+golden: $(VENV)/.dev $(VENV)/.installed
+	PYTHONPATH=tests $(PY) tests/training/test_golden.py --write
 
 # Exit code 5 of pytest means that there are no tests.
 docs: $(VENV)/.dev $(VENV)/.installed

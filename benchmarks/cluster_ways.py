@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from cache import blocks, write
 
 from thresher.distributed import StageReport, fit
+from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.engine.encoding import unpack_keys
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.loop import ClusterRun, run_stages
-from thresher.distributed.fitting import ClusterFit, ClusterOptions
+from thresher.distributed.options import ClusterOptions
 
 WORKERS = 2
 Run = Callable[[], list[float]]
@@ -62,14 +63,15 @@ class Counting(InProcessExecutor):
         self.touched: list[tuple[int, int]] = []
         self._most = (0, 0)
 
-    def _step(self, kind: Any, message: dict[str, Any]) -> list[dict[str, Any]]:
-        told = super()._step(kind, message)
+    def _step(self, kind: Any, message: Any) -> list[Any]:
+        replies = super()._step(kind, message)
         if kind == "part":
-            sent = [a for places in self._mail["part"] for packet in places for _, a in packet]
+            packets = [packet for sent in self._unreceived["part"] for packet in sent]
+            sent = [arrays for packet in packets for _, arrays in packet]
             keys = [_keys(arrays) for arrays in sent]  # there is one range
             distinct = len(np.unique(np.concatenate(keys))) if keys else 0
             self._most = max(self._most, (distinct, sum(map(len, keys))))
-        return told
+        return replies
 
     def end_stage(self, report: StageReport) -> None:
         """Record a stage."""
@@ -90,7 +92,7 @@ class Alone(ClusterFit):
 
     counts: list[tuple[int, int]] | None = None
 
-    def _drive(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> ClusterRun:
+    def _run_mode(self, mode: Any, cluster: Any, folder: Any, watch: Any, note: Any) -> ClusterRun:
         if self.counts is None:
             return run_stages(mode, InProcessExecutor(mode, folder), folder, 1, None, watch)
         executor = Counting(mode, folder)
@@ -129,7 +131,7 @@ class Ways:
     def workers(self, checkpoint: bool = False, **more: Any) -> list[float]:
         """Fit on two workers."""
         with tempfile.TemporaryDirectory() as folder:
-            more |= {"checkpoint": folder} if checkpoint else {}
+            more |= {"checkpoint": folder, "keep_checkpoint": True} if checkpoint else {}
             self.reports = self._fit(workers=WORKERS, **more)
             self.written = sum(
                 os.path.getsize(Path(at, file))

@@ -87,7 +87,7 @@ def test_every_citation_is_explained() -> None:
 
 
 def test_citations_are_found() -> None:
-    """The search reaches code, tests and documents: in each folder somebody cites."""
+    """The search reaches code, tests and documents: citations are found in each folder."""
     cited = Counter(f.relative_to(ROOT).parts[0] for f in texts() for _ in citations(read(f)))
     assert {"src", "cpp", "tests", "benchmarks", "experiments", "docs"} <= set(cited)
 

@@ -1,4 +1,4 @@
-"""Errors carry facts; each has a message for Python and one for the shell."""
+"""Errors have facts; each has a message for Python and one for the shell."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ ONCE = [
         thresher.MirrorDescentRegressor(passes=1),
         "needs the number of features before training, and iterator can be read only once: give "
         "bits= in scan",
-        "the number of features must be known beforehand: iterator needs --bits, or --cache FILE",
+        "the number of features must be known in advance: iterator needs --bits, or --cache FILE",
     ),
     (
         thresher.AveragedSGDRegressor(passes=1, center=True),
@@ -247,7 +247,7 @@ def test_labels_of_two_classes() -> None:
     pipe = thresher.scan(iter([([[1.0]], [1.0]), ([[2.0]], [5.0])]))
     error = raised(lambda: search.fit(pipe), LabelError)
     assert (error.value, error.allowed) == (5.0, "-1 and 1, or 0 and 1")
-    assert str(error).endswith("; give fit classes= for others")
+    assert str(error).endswith("; give fit classes= for other labels")
     advice = "; use --multiclass for other classes, or --loss squared for numbers"
     assert shell_message(error).endswith(advice)
 
@@ -257,8 +257,8 @@ def test_reading() -> None:
     assert str(error) == "bits must be a whole number from 1 to 40; got 50"
     assert shell_message(error) == "--bits must be a whole number from 1 to 40; got 50"
     error = raised(lambda: format_of("rows.what"))
-    assert str(error).endswith("or name it with format= in write")
-    assert shell_message(error).endswith("or name it with --to")
+    assert str(error).endswith("or set format= in write")
+    assert shell_message(error).endswith("or set --to")
 
 
 def test_searches_and_comparisons() -> None:

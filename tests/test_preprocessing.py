@@ -1,4 +1,4 @@
-"""Scaling of columns: the formula, streams, extremes, and what it leaves alone."""
+"""Scaling of columns: the formula, streams, extreme values, and what must not change."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FORMS = [np.array, sp.csr_matrix]
 
 
 def drawn(seed: int, rows: int = 30, columns: int = 12) -> np.ndarray:
-    """Rows whose columns differ in size, by 2^-40 to 2^40, and in density."""
+    """Return rows whose columns differ in size, from 2^-40 to 2^40, and in density."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rows, columns)) * 2.0 ** rng.integers(-40, 40, columns)
     return np.asarray(values * (rng.random((rows, columns)) < rng.random(columns) ** 2))
 
 
 def by_the_book(X: np.ndarray, min_count: int) -> np.ndarray:
-    """Scales by the formula, a column at a time."""
+    """Return the scales by the formula, one column at a time."""
     n = len(X)
     scales = np.ones(X.shape[1])
     for j, column in enumerate(X.T):
@@ -46,7 +46,7 @@ forms = st.sampled_from([np.asarray, sp.csr_matrix, sp.csc_matrix, sp.coo_matrix
 
 
 @given(seeds, st.integers(1, 40), forms, st.integers(1, 30))
-def test_scales_are_those_of_the_formula(seed: int, min_count: int, make: Any, rows: int) -> None:
+def test_scales_equal_the_formula(seed: int, min_count: int, make: Any, rows: int) -> None:
     X = drawn(seed, rows)
     scaler = UnitVarianceScaler(min_count=min_count).fit(make(X))
     expected = by_the_book(X, min_count)
@@ -64,7 +64,7 @@ def test_scales_are_those_of_the_formula(seed: int, min_count: int, make: Any, r
 
 
 @given(seeds)
-def test_sum_of_squares_is_that_of_unit_variance(seed: int) -> None:
+def test_scaled_columns_have_unit_variance(seed: int) -> None:
     X = drawn(seed)
     scaled = UnitVarianceScaler(min_count=1).fit_transform(X)
     np.testing.assert_allclose((scaled**2).sum(axis=0), 29 * X.any(axis=0), rtol=1e-12)
@@ -96,8 +96,8 @@ def test_stream_equals_one_fit(seed: int, make: Any, cuts: list[int]) -> None:
     np.testing.assert_allclose(stream.scale_, whole.scale_, rtol=1e-13)
 
 
-def test_rows_one_at_a_time_give_the_same_bits() -> None:
-    """Sums are scaled by powers of two and added in the order of the rows."""
+def test_single_rows_give_bit_identical_scales() -> None:
+    """Sums are scaled by powers of two, and values are added in the order of the rows."""
     X = sp.csr_matrix(drawn(3, rows=200))
     whole, stream = UnitVarianceScaler().fit(X), UnitVarianceScaler()
     for row in X:
@@ -106,7 +106,7 @@ def test_rows_one_at_a_time_give_the_same_bits() -> None:
     np.testing.assert_array_equal(UnitVarianceScaler().fit(X.toarray()).scale_, whole.scale_)
 
 
-def test_fit_forgets_and_partial_fit_does_not() -> None:
+def test_fit_starts_again_and_partial_fit_continues() -> None:
     X = drawn(4)
     scaler = UnitVarianceScaler().fit(100 * X).fit(X)
     np.testing.assert_allclose(scaler.scale_, by_the_book(X, 20), rtol=1e-13)
@@ -118,7 +118,7 @@ def test_fit_forgets_and_partial_fit_does_not() -> None:
 
 
 @given(seeds, forms, st.sampled_from([np.float32, np.float64]))
-def test_back_again(seed: int, make: Any, dtype: Any) -> None:
+def test_inverse_transform(seed: int, make: Any, dtype: Any) -> None:
     X = drawn(seed).astype(dtype)
     scaler = UnitVarianceScaler(min_count=3).fit(make(X))
     scaled = scaler.transform(make(X))
@@ -128,8 +128,8 @@ def test_back_again(seed: int, make: Any, dtype: Any) -> None:
     np.testing.assert_allclose(back, X, rtol=4 * np.finfo(dtype).eps)
 
 
-def test_rare_columns_do_not_explode() -> None:
-    """A-26: a column with one nonzero of 1000 rows would be scaled up to sqrt(999)."""
+def test_rare_columns_do_not_become_huge() -> None:
+    """A-26: a column with one nonzero in 1000 rows would be scaled up to sqrt(999)."""
     X = sp.csr_matrix(([0.1], ([5], [0])), shape=(1000, 2))
     assert UnitVarianceScaler(min_count=1).fit_transform(X)[5, 0] == pytest.approx(999**0.5)
     assert UnitVarianceScaler().fit_transform(X)[5, 0] == pytest.approx((999 / 20) ** 0.5)
@@ -161,7 +161,7 @@ def test_sizes_that_change_in_a_stream() -> None:
     assert stream.partial_fit([[0.0]]).scale_[0] == pytest.approx(1e200)
 
 
-def test_scaled_values_out_of_range_are_named() -> None:
+def test_errors_name_scaled_values_that_overflow() -> None:
     scaler = UnitVarianceScaler().fit([[1e-200, 1.0]])
     rows = np.array([[1e-200, 1.0], [1e200, 1.0]])
     for X in (rows, sp.csr_matrix(rows)):
@@ -171,7 +171,7 @@ def test_scaled_values_out_of_range_are_named() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
-def test_values_that_are_not_finite_are_named(value: float, make: Any) -> None:
+def test_errors_name_values_that_are_not_finite(value: float, make: Any) -> None:
     X = drawn(5)
     X[7, 3], X[9, 1] = value, np.nan
     name = "NaN" if np.isnan(value) else str(value)
@@ -187,7 +187,7 @@ def test_values_that_are_not_finite_are_named(value: float, make: Any) -> None:
 def test_stored_zeros_and_repeated_entries() -> None:
     X = sp.csr_matrix(([0.0, 1.0, 2.0, 4.0], [0, 1, 1, 1], [0, 3, 4]), shape=(2, 2))
     scaler = UnitVarianceScaler(min_count=1).fit(X)
-    assert X.nnz == 4  # the caller's matrix is as it was
+    assert X.nnz == 4  # the caller's matrix was not changed
     assert scaler.nonzero_counts_.tolist() == [0, 2]
     np.testing.assert_allclose(scaler.scale_, [1.0, 5.0])
     np.testing.assert_allclose(scaler.transform(X).toarray(), [[0, 0.6], [0, 0.8]])
@@ -202,7 +202,7 @@ def test_copy_or_not() -> None:
         assert abs(X - before).max() == 0
         moved = UnitVarianceScaler(copy=False).fit(X).transform(X)
         assert abs(moved - kept).max() == 0
-        assert abs(X - kept).max() == 0  # scaled where it lay
+        assert abs(X - kept).max() == 0  # scaled in place
         values = X if isinstance(X, np.ndarray) else X.data
         assert np.shares_memory(values, moved if isinstance(X, np.ndarray) else moved.data)
     locked = drawn(6)
@@ -242,7 +242,7 @@ def test_names_pipeline_clone_and_pickle() -> None:
 
 
 def state(scaler: UnitVarianceScaler) -> bytes:
-    """All that a scaler knows."""
+    """Return the whole state of a scaler."""
     return pickle.dumps({key: value for key, value in sorted(vars(scaler).items())})
 
 
@@ -250,7 +250,7 @@ def state(scaler: UnitVarianceScaler) -> bytes:
 @pytest.mark.parametrize("make", FORMS)
 @pytest.mark.parametrize("place", ["_add", "_scales"])
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_what_fails_or_is_interrupted_changes_nothing(
+def test_a_failed_or_interrupted_fit_changes_nothing(
     method: str, place: str, make: Any, error: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = drawn(3)
@@ -287,7 +287,7 @@ def test_bad_rows_change_nothing() -> None:
 
 @pytest.mark.parametrize("block", [4, 1 << 22])
 @pytest.mark.parametrize("make", FORMS)
-def test_values_that_cannot_be_scaled_in_place_are_left_alone(
+def test_values_that_cannot_be_scaled_in_place_are_not_changed(
     make: Any, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("thresher.preprocessing._BLOCK", block)
@@ -302,7 +302,7 @@ def test_values_that_cannot_be_scaled_in_place_are_left_alone(
     rows = make(X)
     scaled = scaler.transform(rows)
     dense = rows.toarray() if sp.issparse(rows) else rows
-    np.testing.assert_allclose(dense, X / scaler.scale_, rtol=1e-6)  # scaled where they lie
+    np.testing.assert_allclose(dense, X / scaler.scale_, rtol=1e-6)  # scaled in place
     assert scaled is rows or np.shares_memory(getattr(scaled, "data", scaled), rows.data)
 
 

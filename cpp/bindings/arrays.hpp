@@ -1,4 +1,4 @@
-// What all bindings share: NumPy arrays as the core borrows them, vectors of the core as NumPy arrays, and
+// What all bindings share: NumPy arrays for the core, vectors of the core as NumPy arrays, and
 // locks.
 #pragma once
 
@@ -38,7 +38,7 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Longs = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A Batch together with the arrays it borrows from.
+// A Batch with the arrays that it borrows.
 struct BorrowedBatch {
   thresher::Batch batch;
   nb::object keep[3];
@@ -55,7 +55,7 @@ struct BorrowedBatch {
   }
 };
 
-// The rows order[first:last], checked.
+// The rows order[first:last]; checks them.
 inline thresher::Visit visit_of(const BorrowedBatch& borrowed, const std::optional<Longs>& order,
                                 std::int64_t first, std::optional<std::int64_t> last) {
   const std::int64_t rows = borrowed.batch.rows;
@@ -80,8 +80,8 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
 using Shared = std::shared_lock<std::shared_mutex>;
 using Unique = std::unique_lock<std::shared_mutex>;
 
-// f() under the learner's lock. The GIL goes before the lock comes, so that a thread that waits holds
-// neither.
+// Calls f() under the learner's lock. Releases the GIL first, so that a waiting thread does not
+// hold it.
 template <class Lock, class Learner, class F>
 auto locked(const Learner& learner, F&& f) {
   nb::gil_scoped_release release;

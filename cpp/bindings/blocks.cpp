@@ -1,4 +1,4 @@
-// Blocks of rows as Python sees them: arrays that look into the block and keep it alive.
+// Blocks of rows for Python: the arrays are views of the block and keep it alive.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -30,7 +30,7 @@ std::size_t rows_of(const Block& block) { return static_cast<std::size_t>(block.
 
 const Block& block_of(nb::handle self) { return nb::cast<const Block&>(self); }
 
-// A batch that borrows the rows, and the block's labels and weights until others are set.
+// A batch that borrows the rows, and the block's labels and weights until set_targets.
 BorrowedBatch batch_of(nb::handle self) {
   const Block& block = block_of(self);
   BorrowedBatch borrowed;
@@ -42,15 +42,15 @@ BorrowedBatch batch_of(nb::handle self) {
 }  // namespace
 
 void bind_blocks(nb::module_& m) {
-  nb::class_<BadLine>(m, "BadLine", "A line that is no example.")
-      .def_ro("line", &BadLine::line, "From 0, of the block.")
-      .def_ro("column", &BadLine::column, "From 1, in bytes.")
+  nb::class_<BadLine>(m, "BadLine", "A line that failed to parse.")
+      .def_ro("line", &BadLine::line, "Line number from 0, within the block.")
+      .def_ro("column", &BadLine::column, "Column from 1, in bytes.")
       .def_ro("what", &BadLine::what)
       .def_prop_ro("text",
                    [](const BadLine& bad) { return nb::bytes(bad.text.data(), bad.text.size()); });
 
-  nb::class_<Block>(m, "Block", "Rows as a reader hands them over, and where they came from.")
-      .def_prop_ro("batch", &batch_of, "The rows, borrowed.")
+  nb::class_<Block>(m, "Block", "Rows that a reader returns, and their position in the file.")
+      .def_prop_ro("batch", &batch_of, "The rows as a batch that borrows them.")
       .def_prop_ro("rows", [](const Block& b) { return b.batch.rows; })
       .def_prop_ro("nonzeros",
                    [](const Block& b) {
@@ -63,7 +63,7 @@ void bind_blocks(nb::module_& m) {
                    })
       .def_prop_ro(
           "width", [](const Block& b) { return b.batch.columns; },
-          "All keys are below it; 0: there are keys of 2^63 and above.")
+          "All keys are below it; 0: some key is 2^63 or larger.")
       .def_prop_ro("starts",
                    [](nb::handle self) {
                      return std::visit(
@@ -86,7 +86,7 @@ void bind_blocks(nb::module_& m) {
                 },
                 block.batch.keys);
           },
-          "int32 or int64; a key of 2^63 or above is negative here.")
+          "int32 or int64; a key of 2^63 or larger appears as negative.")
       .def_prop_ro("values",
                    [](nb::handle self) {
                      const auto count = nb::cast<std::size_t>(self.attr("nonzeros"));
@@ -100,7 +100,7 @@ void bind_blocks(nb::module_& m) {
             const Block& block = block_of(self);
             return view(block.batch.labels, rows_of(block), self);
           },
-          "NaN for a row without; None for rows with any number of labels.")
+          "NaN for a row without a label; None for multilabel rows.")
       .def_prop_ro("weights",
                    [](nb::handle self) {
                      const Block& block = block_of(self);
@@ -130,7 +130,7 @@ void bind_blocks(nb::module_& m) {
                                     block.tag_starts[row + 1] - block.tag_starts[row]));
             return tags;
           },
-          "Text that names each row, or None.")
+          "The tag of each row, or None.")
       .def(
           "line",
           [](const Block& block, std::int64_t row) {
@@ -153,15 +153,16 @@ void bind_blocks(nb::module_& m) {
               names.append(nb::make_tuple(key, nb::bytes(name.data(), name.size())));
             return names;
           },
-          "Pairs (key, name) of features, where they were asked for.")
+          "Pairs (key, name) of features, if requested.")
       .def_prop_ro(
           "sketch",
           [](const Block& block) {
             return nb::bytes(reinterpret_cast<const char*>(block.sketch.data()),
                              block.sketch.size());
           },
+          // Not `bytes`: within Block that name is a property.
           nb::for_getter(nb::sig("def sketch(self) -> object")),
-          "Bytes (a name that Block uses otherwise), where it was asked for.");
+          "The sketch of the keys as a bytes object, if requested.");
 }
 
 }  // namespace bindings

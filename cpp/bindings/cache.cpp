@@ -1,4 +1,4 @@
-// Caches, text of blocks, and blocks made of arrays.
+// Caches, blocks as text, and blocks made from arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -28,7 +28,7 @@ namespace {
 
 using Lines = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// What a block of Python's arrays points to. The last block may go in any thread.
+// Owns the Python arrays of a block. Any thread may release the last reference.
 struct Kept {
   nb::object arrays[8];
   std::shared_ptr<const void> merged;
@@ -62,13 +62,13 @@ void check_starts(const Start* starts, std::size_t rows, std::size_t limit, cons
     throw DataError(static_cast<std::int64_t>(rows) - 1, beyond);
 }
 
-// Rows as they lie, or merged where one has a key twice; and a bound of the keys.
+// Sets the rows, merged if a row repeats a key, and the bound of the keys.
 template <class Start, class Key, class Value>
 void set_rows(Batch& batch, Kept& kept, const Start* starts, const Key* keys, const Value* values,
               std::int64_t columns, bool distinct) {
   const auto rows = static_cast<std::size_t>(batch.rows);
   keys += starts[0], values += starts[0];
-  if (starts[0] != 0) {  // a slice of something longer
+  if (starts[0] != 0) {  // a slice of longer arrays
     kept.starts.assign(starts, starts + rows + 1);
     for (std::int64_t& start : kept.starts) start -= starts[0];
     batch.starts = static_cast<const std::int64_t*>(kept.starts.data());
@@ -79,7 +79,7 @@ void set_rows(Batch& batch, Kept& kept, const Start* starts, const Key* keys, co
       thresher::io::largest_key(keys, static_cast<std::size_t>(starts[rows]));
   if (sizeof(Key) == 4 && largest > INT32_MAX) refuse("keys: int32 keys are 0 or above");
   if (columns > 0 && starts[rows] > 0 && largest >= static_cast<std::uint64_t>(columns))
-    refuse("columns: all keys must be below");
+    refuse("columns: all keys must be below it");
   batch.columns = columns > 0 || starts[rows] == 0 ? columns : thresher::io::bound_of(largest);
   batch.starts = starts, batch.keys = keys, batch.values = values;
   batch.distinct = true;
@@ -101,7 +101,7 @@ void set_tags(Block& block, Kept& kept, const nb::sequence& tags) {
     const auto bytes = nb::cast<nb::bytes>(tag);
     kept.tags.append(bytes.c_str(), bytes.size());
     if (kept.tags.size() > std::numeric_limits<std::uint32_t>::max())
-      refuse("tags: at most 4 GiB a block");
+      refuse("tags: at most 4 GiB per block");
     kept.tag_starts.push_back(static_cast<std::uint32_t>(kept.tags.size()));
   }
   block.tag_starts = kept.tag_starts.data(), block.tags = kept.tags.data();
@@ -114,8 +114,8 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
                  std::uint64_t first_line, std::uint64_t offset, std::uint64_t bytes,
                  std::uint64_t line_count, std::uint64_t digest, std::optional<Lines> lines) {
   if (starts.shape(0) == 0) refuse("starts: one more than rows");
-  if (keys.shape(0) != values.shape(0)) refuse("keys and values: as many of one as of the other");
-  if (columns < 0) refuse("columns: 0 (look) or more");
+  if (keys.shape(0) != values.shape(0)) refuse("keys and values: the same length");
+  if (columns < 0) refuse("columns: 0 (found from the keys) or more");
   const std::size_t rows = starts.shape(0) - 1;
   const auto one_each = [rows](const auto& array, const char* what) {
     if (array && array->shape(0) != rows) refuse(what);
@@ -128,11 +128,11 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
   block.batch.weights = one_each(weights, "weights: one for each row");
   block.lines = one_each(lines, "lines: one for each row");
   if (label_starts.has_value() != label_values.has_value())
-    refuse("label_starts and label_values: both or none");
+    refuse("give both label_starts and label_values, or neither");
   if (label_starts) {
-    if (labels) refuse("labels: one for each row, or lists of them, not both");
+    if (labels) refuse("give either labels or label_starts, not both");
     if (label_starts->shape(0) != rows + 1) refuse("label_starts: one more than rows");
-    if (label_starts->data()[0] != 0) refuse("label_starts: begin at 0");
+    if (label_starts->data()[0] != 0) refuse("label_starts must begin at 0");
     check_starts(label_starts->data(), rows, label_values->shape(0),
                  "label starts must not decrease", "label starts reach beyond the labels");
     block.label_starts = label_starts->data(), block.label_values = label_values->data();
@@ -176,7 +176,7 @@ nb::bytes as_bytes(const thresher::io::Text& text) {
   return nb::bytes(text.view().data(), text.view().size());
 }
 
-// A path as Python has it, by its bytes: str or os.PathLike.
+// The bytes of a path, given as str or os.PathLike.
 std::string path_of(nb::handle path) {
   PyObject* encoded = nullptr;
   if (!PyUnicode_FSConverter(path.ptr(), &encoded)) throw nb::python_error();
@@ -188,7 +188,7 @@ void translate(const std::exception_ptr& error, void*) {
   try {
     std::rethrow_exception(error);
   } catch (const thresher::io::SystemError& e) {
-    // As open() would: the class follows from errno.
+    // As open() does: errno decides the class of the error.
     const std::string what = std::string(e.what()) + ": " + std::strerror(e.code);
     const auto path = nb::steal(
         PyUnicode_DecodeFSDefaultAndSize(e.path.data(), static_cast<Py_ssize_t>(e.path.size())));
@@ -202,8 +202,8 @@ void translate(const std::exception_ptr& error, void*) {
 void bind_writer(nb::module_& m) {
   nb::class_<CacheWriter>(
       m, "CacheWriter",
-      "Writes a cache beside its place and moves it there at finish(). One that is not finished\n"
-      "leaves nothing.")
+      "Writes a cache to a temporary file, which finish() renames. If it is not finished, no file\n"
+      "is left.")
       .def(
           "__init__",
           [](CacheWriter* self, nb::object path, std::string about) {
@@ -224,20 +224,21 @@ void bind_writer(nb::module_& m) {
             self.finish(bytes);
           },
           "sketch"_a = nb::bytes("", 0),
-          "Write the index, and move the file to its place once it is on the disk.")
-      .def("abandon", &CacheWriter::abandon, "Remove what was written.")
+          "Write the index, and rename the file when it is on the disk.")
+      .def("abandon", &CacheWriter::abandon, "Remove the unfinished file.")
       .def(
           "__enter__", [](nb::handle self) { return nb::borrow(self); },
           nb::sig("def __enter__(self) -> CacheWriter"))
       .def(
           "__exit__", [](CacheWriter& self, nb::args) { self.abandon(); },
-          nb::sig("def __exit__(self, *args: object) -> None"), "Abandon what was not finished.");
+          nb::sig("def __exit__(self, *args: object) -> None"),
+          "Abandon the file if it is not finished.");
 }
 
 void bind_reader(nb::module_& m) {
   nb::class_<CacheReader>(
       m, "CacheReader",
-      "Blocks of a cache, read from a mapped file; the next one is read while one is in use.")
+      "Reads the blocks of a cache from a mapped file, with one block read ahead.")
       .def(
           "__init__",
           [](CacheReader* self, nb::object path) {
@@ -252,21 +253,22 @@ void bind_reader(nb::module_& m) {
             return CacheReader::from_memory(
                 {reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()});
           },
-          "bytes"_a, "A copy of the bytes of a cache.")
-      .def_prop_ro("about", &CacheReader::about, "The text that the writer was given.")
+          "bytes"_a, "Read a cache from a copy of its bytes.")
+      .def_prop_ro("about", &CacheReader::about, "The text given to the writer.")
       .def_prop_ro("blocks", &CacheReader::blocks, "The number of blocks.")
       .def_prop_ro("rows", &CacheReader::rows)
       .def_prop_ro("nonzeros", &CacheReader::nonzeros)
       .def_prop_ro("width", &CacheReader::width,
-                   "All keys are below it; 0: no such number fits int64.")
-      .def_prop_ro("named", &CacheReader::named, "Whether blocks have names of features.")
+                   "All keys are below it; 0: no such bound fits int64.")
+      .def_prop_ro("named", &CacheReader::named, "Whether blocks have feature names.")
       .def_prop_ro("file_bytes", &CacheReader::file_bytes)
       .def_prop_ro("sketch",
                    [](const CacheReader& self) {
                      const auto sketch = self.sketch();
                      return nb::bytes(reinterpret_cast<const char*>(sketch.data()), sketch.size());
                    })
-      .def("rows_of", &CacheReader::rows_of, "number"_a, "The rows of a block, without reading it.")
+      .def("rows_of", &CacheReader::rows_of, "number"_a,
+           "Return the number of rows of a block, without reading it.")
       .def(
           "block",
           [](CacheReader& self, std::size_t number, const std::string& dtype, bool names) {
@@ -275,7 +277,7 @@ void bind_reader(nb::module_& m) {
             return self.block(number, real, names);
           },
           "number"_a, "dtype"_a = "float32", "names"_a = true,
-          "A block whose arrays look into the file, and its values in the dtype.")
+          "Return a block. Its arrays are views of the file; values have the dtype.")
       .def(
           "prefetch",
           [](CacheReader& self, std::size_t number, const std::string& dtype, bool names) {
@@ -284,7 +286,7 @@ void bind_reader(nb::module_& m) {
             self.prefetch(number, real, names);
           },
           "number"_a, "dtype"_a = "float32", "names"_a = true,
-          "Begin to read a block, for those who ask in an order of their own.");
+          "Start to read a block; only needed if blocks are not read in order.");
 }
 
 }  // namespace
@@ -304,7 +306,7 @@ void bind_cache(nb::module_& m) {
         }
         return as_bytes(text);
       },
-      "block"_a, "zero_based"_a = false, "The rows as lines of svmlight.");
+      "block"_a, "zero_based"_a = false, "Return the rows as svmlight text.");
   m.def(
       "vw_text",
       [](const Block& block) {
@@ -315,16 +317,16 @@ void bind_cache(nb::module_& m) {
         }
         return as_bytes(text);
       },
-      "block"_a, "The rows as lines of VW's text, keys as numbers in the default namespace.");
-  m.def("make_block", &make_block, "starts"_a, "keys"_a, "values"_a, "labels"_a.none() = nb::none(),
-        "weights"_a.none() = nb::none(), "label_starts"_a.none() = nb::none(),
-        "label_values"_a.none() = nb::none(), "tags"_a.none() = nb::none(),
-        "names"_a.none() = nb::none(), "columns"_a = 0, "distinct"_a = false, "first_line"_a = 1,
-        "offset"_a = 0, "bytes"_a = 0, "line_count"_a = 0, "digest"_a = 0,
-        "lines"_a.none() = nb::none(),
-        "A block of arrays, which stay alive with it and must not change. Unless rows are said to "
-        "be\n"
-        "distinct, keys that are twice in a row are added up, in a copy.");
+      "block"_a, "Return the rows as VW text, with keys as numbers in the default namespace.");
+  m.def(
+      "make_block", &make_block, "starts"_a, "keys"_a, "values"_a, "labels"_a.none() = nb::none(),
+      "weights"_a.none() = nb::none(), "label_starts"_a.none() = nb::none(),
+      "label_values"_a.none() = nb::none(), "tags"_a.none() = nb::none(),
+      "names"_a.none() = nb::none(), "columns"_a = 0, "distinct"_a = false, "first_line"_a = 1,
+      "offset"_a = 0, "bytes"_a = 0, "line_count"_a = 0, "digest"_a = 0,
+      "lines"_a.none() = nb::none(),
+      "Make a block of arrays. It keeps them alive; they must not change. Unless `distinct`, the\n"
+      "values of a repeated key in a row are summed, in a copy.");
 }
 
 }  // namespace bindings

@@ -1,4 +1,4 @@
-// Rows cut into blocks of columns, and the margin perceptron on one block.
+// Rows split by columns, and the margin perceptron on one block of columns, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -22,7 +22,8 @@ using namespace nb::literals;
 using Block = thresher::MarginBlock;
 using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A block together with the rows it borrows. Threads take turns; who waits does not hold the GIL.
+// A block with the rows that it borrows. One thread at a time uses it; waiting threads release the
+// GIL.
 class BorrowingBlock {
  public:
   BorrowingBlock(const BorrowedBatch& rows, const Floats& reach, const std::string& dtype,
@@ -31,7 +32,7 @@ class BorrowingBlock {
       : rows_(rows),
         reach_(reach),
         block_(thresher::make_margin_block(dtype, width, thresher::Params(numbers, words))) {
-    if (!rows.labels) throw std::invalid_argument("the rows of a block need labels");
+    if (!rows.labels) throw std::invalid_argument("learning needs labels");
     if (reach.shape(0) != static_cast<std::size_t>(rows.batch.rows))
       throw std::invalid_argument("reach: one for each row");
   }
@@ -81,9 +82,11 @@ void bind_columns(nb::module_& m) {
         throw std::invalid_argument("unknown dtype '" + dtype + "'");
       },
       "batch"_a, "dtype"_a, "width"_a, "blocks"_a, "intercept"_a,
-      "Rows cut into blocks of columns, of each: how many of its features are in each row, their "
-      "keys, their values, and ||x||^2 by theirs. And the largest ||x||^2. Keys are below width, "
-      "or any where it is 0.");
+      "Split rows by columns. Return for each block: the number of its features in each row, "
+      "their\n"
+      "keys, their values, and for each row ||x||^2 divided by that of these features. Also "
+      "return\n"
+      "the largest ||x||^2. Keys are below width; 0: any key.");
 
   nb::class_<BorrowingBlock>(m, "MarginBlock",
                              "The margin perceptron on a block of columns, batch by batch.")
@@ -91,7 +94,7 @@ void bind_columns(nb::module_& m) {
                     const std::map<std::string, double>&,
                     const std::map<std::string, std::string>&>(),
            "rows"_a, "reach"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a,
-           "Rows with labels, whose keys are numbers of columns below width.")
+           "Rows with labels; their keys are column numbers below width.")
       .def(
           "products",
           [](BorrowingBlock& self, std::optional<Longs> order, std::int64_t first,
@@ -101,7 +104,7 @@ void bind_columns(nb::module_& m) {
                 self.use([&](Block& b) { return b.products(self.rows().batch, visit); }));
           },
           "order"_a.none(), "first"_a, "last"_a,
-          "The block's share of the inner products of the rows order[first:last].")
+          "Return the block's part of the inner products of the rows order[first:last].")
       .def(
           "learn",
           [](BorrowingBlock& self, std::optional<Longs> order, std::int64_t first,
@@ -118,9 +121,9 @@ void bind_columns(nb::module_& m) {
             return owned_array(std::move(bits));
           },
           "order"_a.none(), "first"_a, "last"_a, "sums"_a,
-          "Learn from the rows of the last products, whose sums over all blocks are given. A bit "
-          "for each row, as "
-          "numpy.packbits has them: whether it made an update.")
+          "Learn from the rows of the last `products`; `sums` are over all blocks. Return a bit "
+          "for\n"
+          "each row, in the layout of numpy.packbits: whether it made an update.")
       .def(
           "weights",
           [](const BorrowingBlock& self) {
@@ -128,7 +131,7 @@ void bind_columns(nb::module_& m) {
             return nb::make_tuple(owned_array(std::move(found.first)),
                                   owned_array(std::move(found.second)));
           },
-          "Columns whose weights are not zero, and these.")
+          "Return the columns of nonzero weights, and the weights.")
       .def_prop_ro("intercept",
                    [](const BorrowingBlock& self) {
                      return self.use([](Block& b) { return b.intercept(); });

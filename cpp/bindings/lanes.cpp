@@ -1,4 +1,4 @@
-// Lanes: many models from one reading of the rows.
+// Lanes: many models trained in one pass over the rows.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -25,7 +25,7 @@
 namespace bindings {
 
 using namespace nb::literals;
-using thresher::Lanes;
+using Lanes = thresher::GrowingLanes;
 using thresher::Told;
 
 namespace {
@@ -50,7 +50,8 @@ std::vector<thresher::LaneSpec> specs_of(const Numbers& numbers, const Words& wo
                                          const std::vector<std::int64_t>& targets) {
   if (words.size() != numbers.size() || clocks.size() != numbers.size() ||
       targets.size() != numbers.size())
-    throw std::invalid_argument("numbers, words, clocks and targets: one for each lane");
+    throw std::invalid_argument(
+        "numbers, words, clocks and targets must have one item for each lane");
   std::vector<thresher::LaneSpec> specs;
   for (std::size_t i = 0; i < numbers.size(); ++i)
     specs.push_back({{numbers[i], words[i]}, clocks[i], targets[i]});
@@ -63,16 +64,19 @@ Told told_of(const BorrowedBatch& batch, const std::optional<Seen>& seen,
   told.low = low;
   const auto rows = static_cast<std::size_t>(batch.batch.rows);
   if (seen) {
-    if (seen->shape(0) != rows) throw std::invalid_argument("seen: a row for each row");
+    if (seen->shape(0) != rows)
+      throw std::invalid_argument("seen must have one row for each row of the batch");
     told.seen = seen->data(), told.clocks = static_cast<std::int64_t>(seen->shape(1));
   }
   if (classes) {
     const auto& [starts, numbers] = *classes;
     if (starts.shape(0) != rows + 1 || starts(0) < 0 ||
         static_cast<std::size_t>(starts(rows)) > numbers.shape(0))
-      throw std::invalid_argument("classes: starts of each row, and numbers");
+      throw std::invalid_argument(
+          "classes must be (starts, numbers), with one more start than rows");
     for (std::size_t row = 0; row < rows; ++row)
-      if (starts(row) > starts(row + 1)) throw std::invalid_argument("classes: starts decrease");
+      if (starts(row) > starts(row + 1))
+        throw std::invalid_argument("classes: starts must not decrease");
     told.starts = starts.data(), told.classes = numbers.data();
   }
   return told;
@@ -87,7 +91,7 @@ auto changing(Lanes& lanes, F&& f) {
   return locked<Unique>(lanes, f);
 }
 
-// f(lane) of all lanes, as an array.
+// Returns f(lane) of all lanes as an array.
 template <class F>
 auto each_lane(const Lanes& self, F&& f) {
   using T = decltype(f(std::size_t{0}));
@@ -101,14 +105,14 @@ auto each_lane(const Lanes& self, F&& f) {
 
 std::size_t checked(const Lanes& self, std::int64_t lane) {
   if (lane < 0 || lane >= static_cast<std::int64_t>(self.count()))
-    throw std::invalid_argument("lane: a number below the number of lanes");
+    throw std::invalid_argument("lane must be below the number of lanes");
   return static_cast<std::size_t>(lane);
 }
 
 }  // namespace
 
 void bind_lanes(nb::module_& m) {
-  nb::class_<Lanes>(m, "Lanes", "Many models being learned from the same rows, each in a lane.")
+  nb::class_<Lanes>(m, "Lanes", "Many models, one per lane, trained on the same rows.")
       .def("__len__", &Lanes::count)
       .def(
           "learn",
@@ -120,10 +124,10 @@ void bind_lanes(nb::module_& m) {
               throw std::invalid_argument("learning needs labels");
             const thresher::Visit visit = visit_of(batch, order, first, last);
             const Told told = told_of(batch, seen, classes, low);
-            const BorrowedBatch held = batch;  // another thread may set other targets
+            const BorrowedBatch held = batch;  // another thread may replace the targets
             std::vector<double> out;
             std::size_t count = 0;
-            changing(self, [&] {  // another thread may add lanes until now
+            changing(self, [&] {  // count under the lock: another thread may add lanes
               count = self.count();
               if (before) out.resize(static_cast<std::size_t>(visit.last - visit.first) * count);
               self.learn(held.batch, visit, told, before ? out.data() : nullptr);
@@ -134,20 +138,19 @@ void bind_lanes(nb::module_& m) {
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
           "seen"_a.none() = nb::none(), "classes"_a.none() = nb::none(), "low"_a = -1.0,
           "before"_a = false,
-          "One step of each lane for each of the rows order[first:last] that its clock sees.\n\n"
-          "seen: uint8 array of rows x clocks, 1 where a clock sees a row; None: all see all.\n"
-          "classes: (starts, numbers), the classes of each row, for lanes whose target is a "
-          "class;\n"
-          "those are told 1 or `low`. before: return the predictions before the steps, rows of "
-          "the\n"
-          "visit x lanes, NaN where the clock does not see the row.")
+          "Make one step of each lane for each row of order[first:last] that its clock sees.\n\n"
+          "seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.\n"
+          "classes: (starts, numbers), the classes of each row. If the target of a lane is a "
+          "class,\n"
+          "its label is 1 for rows of that class, otherwise `low`. before: return the predictions\n"
+          "before the steps, rows x lanes; NaN if the clock does not see the row.")
       .def(
           "next_pass", [](Lanes& self) { changing(self, [&] { self.next_pass(); }); },
-          "Let the rates decay as after a pass over the data.")
+          "Decay the rates, as after a pass over the data.")
       .def(
           "widen",
           [](Lanes& self, std::uint64_t width) { changing(self, [&] { self.widen(width); }); },
-          "width"_a, "Take feature numbers below a larger width from now on.")
+          "width"_a, "Accept feature numbers below a larger width from now on.")
       .def(
           "predict",
           [](const Lanes& self, const BorrowedBatch& batch, std::optional<Longs> lanes,
@@ -175,8 +178,9 @@ void bind_lanes(nb::module_& m) {
           },
           "batch"_a, "lanes"_a.none() = nb::none(), "order"_a.none() = nb::none(),
           "average"_a = false, "finite"_a = true,
-          "Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.\n"
-          "One that is not finite is an error, unless `finite` is False.")
+          "Return raw predictions of these lanes (None: all) for these rows (None: all), rows x "
+          "lanes.\n"
+          "Raise an error if one is not finite, unless `finite` is False.")
       .def(
           "weights",
           [](const Lanes& self, std::int64_t lane, bool average) {
@@ -186,7 +190,7 @@ void bind_lanes(nb::module_& m) {
                              owned_array(std::move(found.values)));
           },
           "lane"_a, "average"_a = false,
-          "Keys in increasing order and weights of a lane, those that are not zero.")
+          "Return the keys of a lane's nonzero weights, in increasing order, and the weights.")
       .def(
           "nonzeros",
           [](const Lanes& self, bool average) {
@@ -208,7 +212,7 @@ void bind_lanes(nb::module_& m) {
           [](const Lanes& self) {
             return each_lane(self, [&](std::size_t i) { return self.tally(i).loss(); });
           },
-          "Sums of the progressive losses of each lane, each times its sample weight.")
+          "Return for each lane the sum of its progressive losses times sample weights.")
       .def("weight_sums",
            [](const Lanes& self) {
              return each_lane(self, [&](std::size_t i) { return self.tally(i).weight(); });
@@ -227,7 +231,7 @@ void bind_lanes(nb::module_& m) {
             });
             return found;
           },
-          "What made a lane stop; empty for those that did not.")
+          "Why each lane stopped; empty if it did not stop.")
       .def_prop_ro(
           "layouts",
           [](const Lanes& self) {
@@ -237,11 +241,11 @@ void bind_lanes(nb::module_& m) {
             });
             return found;
           },
-          "How each lane is computed.")
+          "How each lane is computed: a text per lane.")
       .def_prop_ro(
           "store_bytes",
           [](const Lanes& self) { return reading(self, [&] { return self.bytes(); }); },
-          "Memory of the store.")
+          "Memory of the store, in bytes.")
       .def(
           "add",
           [](Lanes& self, const Numbers& numbers, const Words& words,
@@ -249,7 +253,7 @@ void bind_lanes(nb::module_& m) {
             auto specs = specs_of(numbers, words, clocks, targets);
             changing(self, [&] { self.add(std::move(specs)); });
           },
-          "numbers"_a, "words"_a, "clocks"_a, "targets"_a, "More lanes, that start now.")
+          "numbers"_a, "words"_a, "clocks"_a, "targets"_a, "Add lanes that start now.")
       .def("state",
            [](const Lanes& self) {
              const auto bytes = reading(self, [&] { return self.state(); });
@@ -261,21 +265,21 @@ void bind_lanes(nb::module_& m) {
             const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
             changing(self, [&] { self.restore(bytes); });
           },
-          "state"_a)
+          "state"_a);
+
+  using thresher::LabelLists;
+  nb::class_<LabelLists, Lanes>(m, "LabelLists",
+                                "A lane for each of many classes; only nonzero weights are stored.")
       .def(
           "plant_intercepts",
-          [](Lanes& self, Doubles intercepts) {
+          [](LabelLists& self, Doubles intercepts) {
             changing(self, [&] {
               if (intercepts.shape(0) != self.count())
-                throw std::invalid_argument("an intercept for each lane");
+                throw std::invalid_argument("intercepts must have one number for each lane");
               self.plant_intercepts({intercepts.data(), intercepts.shape(0)});
             });
           },
-          "intercepts"_a, "Start from these intercepts.");
-
-  using thresher::LabelLists;
-  nb::class_<LabelLists, Lanes>(
-      m, "LabelLists", "A lane for each of many classes; only weights that are not zero are kept.")
+          "intercepts"_a, "Set the initial intercepts.")
       .def(
           "class_weights",
           [](const LabelLists& self) {
@@ -284,11 +288,11 @@ void bind_lanes(nb::module_& m) {
                               owned_array(std::move(found.keys)),
                               owned_array(std::move(found.values)));
           },
-          "Classes, keys and weights of all that are not zero, in the order of classes and keys.")
+          "Return the classes, keys and values of nonzero weights, ordered by class and key.")
       .def(
           "grow",
           [](LabelLists& self, std::size_t count) { changing(self, [&] { self.grow(count); }); },
-          "count"_a, "Have lanes for so many classes; those that are new begin now.");
+          "count"_a, "Add lanes until there are `count`; new lanes start now.");
 
   m.def(
       "make_labels",
@@ -298,7 +302,7 @@ void bind_lanes(nb::module_& m) {
         return thresher::make_labels(rule, dtype, width, {numbers, words}, count);
       },
       "rule"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a, "count"_a,
-      "A lane for each of `count` classes, with parameters and clock in common. width 0: any key.");
+      "Make a lane for each of `count` classes. All share parameters and clock. width 0: any key.");
 
   m.def(
       "make_lanes",
@@ -311,8 +315,8 @@ void bind_lanes(nb::module_& m) {
       },
       "rule"_a, "store"_a, "dtype"_a, "width"_a, "numbers"_a, "words"_a, "clocks"_a, "targets"_a,
       "level"_a = "auto",
-      "Lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a class\n"
-      "number, or -1 for the label itself. level: the widest vectors to use.");
+      "Make lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a\n"
+      "class number, or -1 for the label itself. level: the widest vectors to use.");
 }
 
 }  // namespace bindings

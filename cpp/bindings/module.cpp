@@ -1,4 +1,5 @@
-// Arrays -> borrowed spans, the GIL released, errors mapped. No arithmetic.
+// The module: batches, learners and losses for Python. It borrows arrays, releases the GIL, and
+// maps errors; it computes nothing.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -22,6 +23,7 @@
 #include "thresher/core/error.hpp"
 #include "thresher/core/registry.hpp"
 #include "thresher/core/row_mean.hpp"
+#include "thresher/loss/losses.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -64,7 +66,7 @@ std::unique_ptr<BorrowedBatch> sparse_batch(AnyVector starts, AnyVector keys, An
       !take<Batch::Values, double>(values, batch.values))
     throw std::invalid_argument("values: float32 or float64");
   if (keys.shape(0) != values.shape(0))
-    throw std::invalid_argument("keys and values: as many of one as of the other");
+    throw std::invalid_argument("keys and values: the same length");
   std::visit(
       [&](auto start) {
         if constexpr (!std::is_same_v<decltype(start), std::monostate>) {
@@ -105,9 +107,9 @@ template <class F>
 auto reading(const Learner& learner, F&& f) {
   return locked<Shared>(learner, f);
 }
-// For answers of a moment: keeps the GIL if nobody is learning, as getting it back takes longer.
+// For short reads: keeps the GIL if no thread is learning, because getting it back takes longer.
 template <class F>
-auto glancing(const Learner& learner, F&& f) {
+auto reading_briefly(const Learner& learner, F&& f) {
   {
     std::shared_lock<std::shared_mutex> lock(learner.mutex, std::try_to_lock);
     if (lock.owns_lock()) return f();
@@ -122,20 +124,21 @@ auto changing(Learner& learner, F&& f) {
 }  // namespace
 
 NB_MODULE(_core, m) {
-  m.doc() = "The native core: batches of rows, and learners that take them one row at a time.";
+  m.doc() = "The native core: batches of rows, and learners that learn from them row by row.";
 
   nb::exception<thresher::DataError>(m, "DataError", PyExc_ValueError);
   nb::exception<thresher::Divergence>(m, "DivergenceError", PyExc_ArithmeticError);
 
-  nb::class_<BorrowedBatch>(m, "Batch", "Rows borrowed from NumPy arrays, which stay untouched.")
+  nb::class_<BorrowedBatch>(m, "Batch", "Rows borrowed from NumPy arrays, which do not change.")
       .def_prop_ro("rows", [](const BorrowedBatch& b) { return b.batch.rows; })
       .def_prop_ro("columns", [](const BorrowedBatch& b) { return b.batch.columns; })
       .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(),
-           "weights"_a.none() = nb::none(), "Give the same rows other labels and weights.");
+           "weights"_a.none() = nb::none(), "Replace the labels and weights of the rows.");
   m.def("sparse_batch", &sparse_batch, "starts"_a, "keys"_a, "values"_a, "columns"_a,
-        "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "CSR rows as they lie.");
+        "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "Borrow CSR rows.");
   m.def("dense_batch", &dense_batch, "rows"_a, "labels"_a.none() = nb::none(),
-        "weights"_a.none() = nb::none(), "The rows of a C-contiguous array; zeros are skipped.");
+        "weights"_a.none() = nb::none(),
+        "Borrow the rows of a C-contiguous array; zeros are skipped.");
 
   m.def(
       "mean_row",
@@ -147,10 +150,10 @@ NB_MODULE(_core, m) {
         }
         return owned_array(std::move(mean));
       },
-      "batch"_a, "The mean of the rows.");
+      "batch"_a, "Return the mean of the rows.");
 
   nb::class_<Learner> learner(
-      m, "Learner", "One model being learned, by one rule, in one store. Threads may share it.");
+      m, "Learner", "One model in training, with one rule and one store. Threads may share it.");
   learner
       .def(
           "learn",
@@ -158,7 +161,7 @@ NB_MODULE(_core, m) {
              std::int64_t first, std::optional<std::int64_t> last) {
             if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
             const Visit visit = visit_of(batch, order, first, last);
-            const BorrowedBatch held = batch;  // another thread may set other targets
+            const BorrowedBatch held = batch;  // another thread may replace the targets
             return changing(self, [&] { return self.learn(held.batch, visit); });
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
@@ -166,13 +169,13 @@ NB_MODULE(_core, m) {
           "Return the number of steps.")
       .def(
           "next_pass", [](Learner& self) { changing(self, [&] { self.next_pass(); }); },
-          "Let the rate decay as after a pass over the data.")
+          "Decay the rate, as after a pass over the data.")
       .def(
           "widen",
           [](Learner& self, std::uint64_t width) {
             changing(self, [&] { thresher::require<Widenable>(self).widen(width); });
           },
-          "width"_a, "Take feature numbers below a larger width from now on.")
+          "width"_a, "Accept feature numbers below a larger width from now on.")
       .def(
           "predict",
           [](const Learner& self, const BorrowedBatch& batch, bool average) {
@@ -183,7 +186,7 @@ NB_MODULE(_core, m) {
             });
             return owned_array(std::move(out));
           },
-          "batch"_a, "average"_a = false, "Raw predictions.")
+          "batch"_a, "average"_a = false, "Return raw predictions.")
       .def(
           "weights",
           [](const Learner& self, bool average) {
@@ -191,7 +194,8 @@ NB_MODULE(_core, m) {
             return std::pair(owned_array(std::move(found.keys)),
                              owned_array(std::move(found.values)));
           },
-          "average"_a = false, "Keys in increasing order and weights, those that are not zero.")
+          "average"_a = false,
+          "Return the keys of nonzero weights, in increasing order, and the weights.")
       .def(
           "nonzeros",
           [](const Learner& self, bool average) {
@@ -201,29 +205,34 @@ NB_MODULE(_core, m) {
       .def(
           "intercept",
           [](const Learner& self, bool average) {
-            return glancing(self, [&] { return self.intercept(average); });
+            return reading_briefly(self, [&] { return self.intercept(average); });
           },
           "average"_a = false)
-      .def_prop_ro(
-          "steps",
-          [](const Learner& self) { return glancing(self, [&] { return self.tally().rows(); }); })
+      .def_prop_ro("steps",
+                   [](const Learner& self) {
+                     return reading_briefly(self, [&] { return self.tally().rows(); });
+                   })
       .def_prop_ro(
           "loss_sum",
-          [](const Learner& self) { return glancing(self, [&] { return self.tally().loss(); }); },
-          "Sum of the progressive losses, each times its sample weight.")
+          [](const Learner& self) {
+            return reading_briefly(self, [&] { return self.tally().loss(); });
+          },
+          "Sum of the progressive losses times sample weights.")
+      .def_prop_ro("weight_sum",
+                   [](const Learner& self) {
+                     return reading_briefly(self, [&] { return self.tally().weight(); });
+                   })
       .def_prop_ro(
-          "weight_sum",
-          [](const Learner& self) { return glancing(self, [&] { return self.tally().weight(); }); })
-      .def_prop_ro(
-          "rate", [](const Learner& self) { return glancing(self, [&] { return self.rate(); }); },
+          "rate",
+          [](const Learner& self) { return reading_briefly(self, [&] { return self.rate(); }); },
           "Learning rate of the last step.")
       .def_prop_ro(
           "store_bytes",
-          [](const Learner& self) { return glancing(self, [&] { return self.bytes(); }); },
-          "Memory of the store.")
+          [](const Learner& self) { return reading_briefly(self, [&] { return self.bytes(); }); },
+          "Memory of the store, in bytes.")
       .def(
           "facts", [](const Learner& self) { return reading(self, [&] { return self.facts(); }); },
-          "Numbers that only this rule keeps, by name.")
+          "Return numbers that only this rule keeps, by name.")
       .def(
           "steer",
           [](Learner& self) {
@@ -241,7 +250,7 @@ NB_MODULE(_core, m) {
           "paused",
           [](const Learner& self) {
             const auto* pausable = dynamic_cast<const Pausable*>(&self);
-            return pausable && glancing(self, [&] { return pausable->paused(); });
+            return pausable && reading_briefly(self, [&] { return pausable->paused(); });
           },
           "Whether learning paused after the last step.")
       .def("state",
@@ -306,7 +315,7 @@ NB_MODULE(_core, m) {
         return std::pair(owned_array(std::move(values)), owned_array(std::move(slopes)));
       },
       "loss"_a, "epsilon"_a, "quantile"_a, "predictions"_a, "labels"_a,
-      "Values and slopes of a loss at raw predictions.");
+      "Return values and slopes of a loss at raw predictions.");
 
   bindings::bind_blocks(m);
   bindings::bind_cache(m);

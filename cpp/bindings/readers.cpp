@@ -1,4 +1,4 @@
-// Readers of text, and the hashes that make keys, as Python sees them.
+// Text readers, and the hashes that make keys, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -31,7 +31,8 @@ std::span<const std::uint8_t> bytes_of(const nb::bytes& bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.c_str()), bytes.size()};
 }
 
-// The bytes of an object with `readinto`. Any thread may ask; what it raises travels as it is.
+// The bytes of an object with `readinto`. Any thread may read; Python errors are passed on
+// unchanged.
 class PythonBytes final : public io::ByteSource {
  public:
   explicit PythonBytes(nb::object object) : readinto_(object.attr("readinto")) {}
@@ -46,11 +47,11 @@ class PythonBytes final : public io::ByteSource {
         nb::steal(PyMemoryView_FromMemory(into, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
     if (!view.is_valid()) throw nb::python_error();
     const nb::object count = readinto_(view);
-    view.attr("release")();  // nobody writes there later
+    view.attr("release")();  // so that Python code cannot write to the memory later
     if (count.is_none()) throw nb::value_error("readinto() returned None: the source must block");
     const auto read = nb::cast<std::int64_t>(count);
     if (read < 0 || static_cast<std::size_t>(read) > size)
-      throw nb::value_error("readinto() returned more than it was asked for");
+      throw nb::value_error("readinto() returned more than the size of its buffer");
     return static_cast<std::size_t>(read);
   }
 
@@ -67,16 +68,16 @@ class PythonBytes final : public io::ByteSource {
   throw nb::python_error();
 }
 
-// A reader that waits without the GIL: its workers may need it. It comes back to Python now and then while it
-// waits, so that a signal is heeded, and `waiting` can raise.
+// A reader that waits without the GIL, because its workers may need it. While it waits, it
+// regularly checks for signals and calls `waiting`, which may raise an error.
 class PythonReader {
  public:
   PythonReader(nb::object source, const io::Reader::MakeParser& make_parser,
                const io::Reading& reading, bool keep_going, std::optional<std::string> path,
                nb::object waiting)
       : path_(path.value_or("")), waiting_(std::move(waiting)) {
-    if (source.is_none() == !path) throw std::invalid_argument("a source or a path");
-    if (!path && reading.end != io::FileBytes::all) throw std::invalid_argument("end: of a path");
+    if (source.is_none() == !path) throw std::invalid_argument("give either a source or a path");
+    if (!path && reading.end != io::FileBytes::all) throw std::invalid_argument("end needs a path");
     std::unique_ptr<io::ByteSource> bytes;
     try {
       if (path) bytes = std::make_unique<io::FileBytes>(path_, reading.offset, reading.end);
@@ -98,14 +99,14 @@ class PythonReader {
       try {
         block = reader_->next([&] {
           waits = true;
-          look_up();
+          check_signals();
           waits = false;
         });
       } catch (...) {
-        if (!waits) reader_.reset();  // else a worker may be reading still: not the time to join it
+        if (!waits) reader_.reset();  // otherwise a worker may still be reading: do not join
         throw;
       }
-      if (!block) reader_.reset();  // lets go of the source
+      if (!block) reader_.reset();  // releases the source
       return block;
     } catch (const std::system_error& error) {
       raise_os_error(error, path_);
@@ -119,7 +120,7 @@ class PythonReader {
   }
 
  private:
-  void look_up() {
+  void check_signals() {
     nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!waiting_.is_none()) waiting_();
@@ -134,7 +135,7 @@ class PythonReader {
 io::Reader::MakeParser parser_of(const std::string& format, const io::Options& options) {
   if (format == "svmlight") return [options] { return io::make_svmlight(options); };
   if (format == "vw") return [options] { return io::make_vw(options); };
-  throw std::invalid_argument("format: svmlight or vw");
+  throw std::invalid_argument("format must be svmlight or vw");
 }
 
 template <class Offset>
@@ -148,7 +149,7 @@ void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
     const auto from = static_cast<std::uint64_t>(offsets[i]);
     const auto to = static_cast<std::uint64_t>(offsets[i + 1]);
     if (from > to || to > data.size())
-      throw std::invalid_argument("offsets: increasing, within the data");
+      throw std::invalid_argument("offsets must not decrease, and lie within the data");
     const char* text = data.data() + from;
     const std::size_t size = to - from;
     if (size == 0) {
@@ -165,10 +166,11 @@ void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
 
 nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offsets, nb::object data,
                                                                 const nb::bytes& prefix) {
-  if (offsets.shape(0) == 0) throw std::invalid_argument("offsets: one more than strings");
+  if (offsets.shape(0) == 0)
+    throw std::invalid_argument("offsets must have one more number than strings");
   Py_buffer view;
   if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  struct Release {  // with the GIL, which comes back before
+  struct Release {  // runs with the GIL, which is taken again before
     Py_buffer* view;
     ~Release() { PyBuffer_Release(view); }
   } release{&view};
@@ -198,22 +200,23 @@ void bind_names(nb::module_& m) {
       found[nb::int_(key)] = nb::bytes(name.data(), name.size());
     return found;
   };
-  nb::class_<KeySet>(m, "WantedNames", "Features whose names are looked for.")
+  nb::class_<KeySet>(m, "WantedNames", "Features whose names are wanted.")
       .def(
           "__init__",
           [](KeySet* self, Keys keys) { new (self) KeySet({keys.data(), keys.shape(0)}); },
           "keys"_a)
       .def(
           "take", [](KeySet& self, const io::Block& block) { self.take(block.names); }, "block"_a,
-          "Take the names of a block; those of the blocks before it were taken.")
+          "Store the names of a block. Call it for blocks in file order.")
       .def_prop_ro(
           "keys", [](const KeySet& self) { return owned_array(self.keys()); },
-          nb::rv_policy::automatic, "Those that have no name yet.")
-      .def_prop_ro("missing", &KeySet::missing, "How many have no name yet.")
+          nb::rv_policy::automatic, "The keys without a name so far.")
+      .def_prop_ro("missing", &KeySet::missing, "The number of keys without a name so far.")
       .def_prop_ro(
           "found", [listed](const KeySet& self) { return listed(self.found()); },
           nb::sig("def found(self) -> dict[int, bytes]"));
-  nb::class_<NameTable>(m, "NameTable", "Names of all features met, less those that had to go.")
+  nb::class_<NameTable>(m, "NameTable",
+                        "The names of all features seen, except those removed by retain().")
       .def(nb::init<>())
       .def("__len__", [](const NameTable& self) { return self.names().size(); })
       .def(
@@ -221,7 +224,7 @@ void bind_names(nb::module_& m) {
           "block"_a)
       .def(
           "retain", [](NameTable& self, Keys keys) { self.retain({keys.data(), keys.shape(0)}); },
-          "keys"_a, "Keep the names of these features alone.")
+          "keys"_a, "Remove the names of all other features.")
       .def(
           "add",
           [](NameTable& self, std::uint64_t key, const nb::bytes& name) {
@@ -235,7 +238,8 @@ void bind_names(nb::module_& m) {
 
 void bind_readers(nb::module_& m) {
   bind_names(m);
-  nb::class_<PythonReader>(m, "Reader", "Text to blocks of rows, by one thread or several.")
+  nb::class_<PythonReader>(m, "Reader",
+                           "Parses text into blocks of rows, with one or more threads.")
       .def(
           "__init__",
           [](PythonReader* self, nb::object source, const std::string& format,
@@ -246,12 +250,14 @@ void bind_readers(nb::module_& m) {
              std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
-              throw std::invalid_argument("dtype: float32 or float64");
-            if (bits < 0 || bits > 62) throw std::invalid_argument("bits: from 0 (all) to 62");
+              throw std::invalid_argument("dtype must be float32 or float64");
+            if (bits < 0 || bits > 62)
+              throw std::invalid_argument("bits must be from 0 (all) to 62");
             options.single = dtype == "float32", options.bits = bits;
             options.zero_based = zero_based, options.multilabel = multilabel;
             for (const nb::bytes& pair : interactions) {
-              if (pair.size() != 2) throw std::invalid_argument("interactions: pairs of letters");
+              if (pair.size() != 2)
+                throw std::invalid_argument("interactions must be pairs of letters");
               options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
             }
             options.names = names || names_again || wanted, options.names_again = names_again,
@@ -270,20 +276,20 @@ void bind_readers(nb::module_& m) {
           "offset"_a = 0, "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
           "max_line"_a = std::size_t{32} << 20, "waiting"_a.none() = nb::none(),
           "end"_a.none() = nb::none(),
-          "Read `format` from `path`, or from the `readinto` of `source`, which stands at "
-          "`offset`, up to the byte `end` of a path. `waiting` is called now and then while `next` "
-          "waits for threads; what it "
-          "raises, `next` raises.")
+          "Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. "
+          "The\n"
+          "source is at position `offset`. While `next` waits for threads, it regularly calls\n"
+          "`waiting`, and passes on its errors.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
-           "The next block of rows; None at the end.")
-      .def("close", &PythonReader::close, "End the threads. Nothing can be read afterwards.");
+           "Return the next block of rows; None at the end.")
+      .def("close", &PythonReader::close, "Stop the threads. No block can be read afterwards.");
 
   m.def(
       "hash_name", [](const nb::bytes& name) { return io::hash64({name.c_str(), name.size()}); },
-      "name"_a, "The key of a named feature: of \"name\" or \"namespace^name\".");
-  m.def("mix_keys", &io::mix, "a"_a, "b"_a, "The key of the interaction of two features.");
+      "name"_a, "Return the key of a feature, given \"name\" or \"namespace^name\".");
+  m.def("mix_keys", &io::mix, "a"_a, "b"_a, "Return the key of the interaction of two features.");
   m.def("hash_strings", &hash_strings, "offsets"_a, "data"_a, "prefix"_a = nb::bytes("", 0),
-        "Keys of prefix + data[offsets[i]:offsets[i + 1]].");
+        "Return the keys of prefix + data[offsets[i]:offsets[i + 1]].");
 
   m.def(
       "sketch_merge",
@@ -295,14 +301,14 @@ void bind_readers(nb::module_& m) {
         return nb::bytes(reinterpret_cast<const char*>(merged.data()), merged.size());
       },
       "a"_a, "b"_a, nb::sig("def sketch_merge(a: object, b: object) -> bytes"),
-      "The sketch of the keys of both; an empty one is that of no keys.");
+      "Return the sketch of the keys of both. An empty sketch has no keys.");
   m.def(
       "sketch_estimate",
       [](const nb::bytes& sketch) {
         return sketch.size() == 0 ? 0.0 : io::sketch_estimate(bytes_of(sketch));
       },
       "sketch"_a, nb::sig("def sketch_estimate(sketch: object) -> float"),
-      "About how many distinct keys a sketch has seen.");
+      "Return the approximate number of distinct keys of a sketch.");
 }
 
 }  // namespace bindings

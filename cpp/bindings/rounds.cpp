@@ -1,4 +1,4 @@
-// Learning in rounds, for Python: the results of several learners are averaged.
+// Training in rounds for Python: the results of several learners are averaged.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -32,7 +32,7 @@ std::span<const double> span_of(const Doubles& numbers) {
 }
 std::span<const std::uint64_t> span_of(const Keys& keys) { return {keys.data(), keys.shape(0)}; }
 
-// f(rounds) under the learner's lock; an error if the rule cannot be averaged.
+// Calls f(rounds) under the learner's lock. Throws if the rule cannot be averaged.
 template <class F>
 auto reading(const Learner& learner, F&& f) {
   const auto& rounds = thresher::require<RoundLearner>(learner);
@@ -54,7 +54,7 @@ void bind_rounds(nb::class_<Learner>& learner) {
             const auto* rounds = dynamic_cast<const RoundLearner*>(&self);
             return rounds ? rounds->numbers_per_feature() : 0;
           },
-          "Count of numbers of a feature that are averaged; 0 if the rule cannot be averaged.")
+          "How many numbers per feature are averaged; 0 if the rule cannot be averaged.")
       .def(
           "clock",
           [](const Learner& self) {
@@ -67,7 +67,7 @@ void bind_rounds(nb::class_<Learner>& learner) {
             const auto bytes = span_of(clock);
             changing(self, [&](RoundLearner& r) { r.set_clock(bytes); });
           },
-          "clock"_a, "Continue from a clock, with weights as they are at the start of a round.")
+          "clock"_a, "Continue from a clock; weights stay as at the start of a round.")
       .def(
           "begin_round",
           [](Learner& self) { changing(self, [](RoundLearner& r) { r.begin_round(); }); },
@@ -80,14 +80,14 @@ void bind_rounds(nb::class_<Learner>& learner) {
                               owned_array(std::move(found.updates)),
                               owned_array(std::move(found.numbers)));
           },
-          "Return the updated features in increasing order, their counts of updates, and their\n"
-          "numbers, one feature after the other. Reset all weights to the start of the round.")
+          "Return the updated features in increasing order, their numbers of updates, and their\n"
+          "averaged numbers, feature by feature. Reset all weights to the start of the round.")
       .def(
           "pending",
           [](const Learner& self) {
             return bytes_of(reading(self, [](const RoundLearner& r) { return r.pending(); }));
           },
-          "Return what the last round does to weights without an update.")
+          "Return the events of the last round, to apply to weights without an update.")
       .def(
           "apply_pending",
           [](const Learner& self, const nb::bytes& pending, const Doubles& numbers) {
@@ -98,8 +98,9 @@ void bind_rounds(nb::class_<Learner>& learner) {
             return owned_array(std::move(changed));
           },
           "pending"_a, "numbers"_a,
-          "Return the numbers at the end of a round of features without an update. If `pending`\n"
-          "is empty, return them as weights hold them: rounded to the dtype.")
+          "Return the numbers of features without an update at the end of a round. If `pending` "
+          "is\n"
+          "empty, only round them to the dtype.")
       .def(
           "set_numbers",
           [](Learner& self, const Keys& keys, const Doubles& numbers) {
@@ -107,7 +108,7 @@ void bind_rounds(nb::class_<Learner>& learner) {
             const auto what = span_of(numbers);
             changing(self, [&](RoundLearner& r) { r.set_numbers(where, what); });
           },
-          "keys"_a, "numbers"_a, "Between rounds: set the averaged numbers of features.")
+          "keys"_a, "numbers"_a, "Set the averaged numbers of features; call it between rounds.")
       .def(
           "nonzeros_at",
           [](const Learner& self, const nb::bytes& clock, const Doubles& numbers, bool average) {
@@ -124,7 +125,7 @@ void bind_rounds(nb::class_<Learner>& learner) {
             return owned_array(
                 reading(self, [](const RoundLearner& r) { return r.intercept_numbers(); }));
           },
-          "Return the numbers of the intercept that are averaged.")
+          "Return the averaged numbers of the intercept.")
       .def(
           "set_intercept_numbers",
           [](Learner& self, const Doubles& numbers) {
@@ -142,7 +143,7 @@ void bind_rounds(nb::class_<Learner>& learner) {
             changing(self, [&](RoundLearner& r) { r.finish_rounds(where, what, tally); });
           },
           "keys"_a, "numbers"_a, "rows"_a, "weight"_a, "loss"_a,
-          "After the last round: set the whole model, and continue alone from the clock.");
+          "Set the whole model after the last round; then train without rounds.");
 }
 
 }  // namespace bindings

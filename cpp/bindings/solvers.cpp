@@ -1,4 +1,4 @@
-// Solvers: what needs the whole matrix.
+// Solvers that need the whole matrix, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -19,7 +19,8 @@ namespace {
 
 using namespace nb::literals;
 
-// A solver together with the columns it borrows. Threads take turns; who waits does not hold the GIL.
+// A solver with the columns that it borrows. One thread at a time uses it; waiting threads release
+// the GIL.
 class BorrowedDescent {
  public:
   BorrowedDescent(const BorrowedBatch& columns, const Doubles& labels,
@@ -59,10 +60,11 @@ void bind_solvers(nb::module_& m) {
                 [&](auto& solver) { return solver.steps({draws.data(), draws.shape(0)}); });
           },
           "draws"_a,
-          "One step for each draw, -1 for the intercept; the largest violation met on the way.")
+          "Make one step for each draw, -1 for the intercept. Return the largest violation of a\n"
+          "coordinate when it was drawn.")
       .def(
           "refresh", [](BorrowedDescent& self) { self.use([](auto& s) { s.refresh(); }); },
-          "Compute the predictions anew from the weights.")
+          "Compute the predictions again from the weights.")
       .def("objective",
            [](BorrowedDescent& self) { return self.use([](auto& s) { return s.objective(); }); })
       .def(
@@ -70,17 +72,17 @@ void bind_solvers(nb::module_& m) {
           [](BorrowedDescent& self) {
             return self.use([](auto& s) { return s.largest_gradient(); });
           },
-          "Largest slope of the mean loss along a feature.")
+          "Return the largest slope of the mean loss along a feature.")
       .def(
           "violation",
           [](BorrowedDescent& self, bool with_intercept) {
             return self.use([&](auto& s) { return s.violation(with_intercept); });
           },
-          "with_intercept"_a, "How far the conditions of the optimum are from holding.")
+          "with_intercept"_a, "Return how much the optimality conditions are violated.")
       .def(
           "steepest",
           [](BorrowedDescent& self) { return self.use([](auto& s) { return s.steepest(); }); },
-          "The feature of largest mean square, and that.")
+          "Return the feature with the largest mean square, and this mean square.")
       .def("weights",
            [](BorrowedDescent& self) {
              return owned_array(self.use([](auto& s) { return std::vector<double>(s.weights()); }));
@@ -91,7 +93,7 @@ void bind_solvers(nb::module_& m) {
             return owned_array(
                 self.use([](auto& s) { return std::vector<double>(s.predictions()); }));
           },
-          "z = X w + b, as the steps have kept it.")
+          "Return z = X w + b, as updated by the steps.")
       .def("intercept",
            [](BorrowedDescent& self) { return self.use([](auto& s) { return s.intercept(); }); })
       .def(
@@ -100,7 +102,7 @@ void bind_solvers(nb::module_& m) {
             const auto bytes = self.use([](auto& s) { return s.state(); });
             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
           },
-          "Weights, intercept, and predictions as the steps have kept them.")
+          "Return weights, intercept, and predictions as updated by the steps.")
       .def(
           "restore",
           [](BorrowedDescent& self, const nb::bytes& state) {

@@ -1,4 +1,4 @@
-// The stabilized rule for Python: stages on threads, with a look at Ctrl-C in between.
+// The stabilized rule for Python: stages on threads, with checks for Ctrl-C between them.
 #include "thresher/stabilized/learner.hpp"
 
 #include <nanobind/stl/function.h>
@@ -24,7 +24,7 @@ using thresher::Stage;
 
 namespace {
 
-// Calls f at the end of its life, whether by an exception or without.
+// Calls f in its destructor.
 template <class F>
 struct Finally {
   explicit Finally(F f) : f_(std::move(f)) {}
@@ -42,44 +42,47 @@ nb::bytes bytes_of(const StabilizedLearner::State& state) {
 
 void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t passes, double tol,
            std::size_t jobs, const nb::callable& on_stage,
-           const std::optional<nb::callable>& at_rest, const std::optional<nb::bytes>& resume) {
+           const std::optional<nb::callable>& between_stages,
+           const std::optional<nb::bytes>& resume) {
   if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
   const BorrowedBatch held = batch;
   using Clock = std::chrono::steady_clock;
-  Clock::time_point looked = Clock::now();
-  bool just_looked = false;
-  StabilizedLearner::Course course;
-  course.go_on = [&](const Stage& stage) {
+  Clock::time_point called = Clock::now();
+  bool just_called = false;
+  StabilizedLearner::Callbacks callbacks;
+  callbacks.go_on = [&](const Stage& stage) {
     const std::int64_t number = stage.number;
     const bool marked = number > 0 && (number < 64 || (number & (number - 1)) == 0);
     const Clock::time_point now = Clock::now();
-    just_looked = marked || now - looked >= std::chrono::milliseconds(100);
-    if (!just_looked) return true;
-    looked = now;
+    just_called = marked || now - called >= std::chrono::milliseconds(100);
+    if (!just_called) return true;
+    called = now;
     nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!marked && !at_rest) return true;
+    if (!marked && !between_stages) return true;
     return nb::cast<bool>(on_stage(marked ? stage : Stage{}));
   };
-  course.rest = [&](const std::function<StabilizedLearner::State()>& state) {
-    if (!at_rest || !just_looked) return;
+  callbacks.between_stages = [&](const std::function<StabilizedLearner::State()>& state) {
+    if (!between_stages || !just_called) return;
     nb::gil_scoped_acquire acquire;
-    const auto resting = std::make_shared<bool>(true);
-    const auto get = [resting, &state] {
-      if (!*resting) throw std::invalid_argument("the state is there during the call alone");
+    const auto in_callback = std::make_shared<bool>(true);
+    const auto get = [in_callback, &state] {
+      if (!*in_callback)
+        throw std::invalid_argument("state() can only be called within the callback");
       return bytes_of(state());
     };
-    const Finally ends([&] { *resting = false; });
-    (*at_rest)(nb::cpp_function(get));
+    const Finally ends([&] { *in_callback = false; });
+    (*between_stages)(nb::cpp_function(get));
   };
-  if (resume) course.from = {reinterpret_cast<const std::byte*>(resume->c_str()), resume->size()};
-  locked<Unique>(self, [&] { self.learn(held.batch, passes, tol, jobs, course); });
+  std::span<const std::byte> from;
+  if (resume) from = {reinterpret_cast<const std::byte*>(resume->c_str()), resume->size()};
+  locked<Unique>(self, [&] { self.learn(held.batch, passes, tol, jobs, callbacks, from); });
 }
 
 }  // namespace
 
 void bind_stabilized(nb::module_& m) {
-  nb::class_<Stage>(m, "Stage", "Where the stabilized rule stands at the end of a stage.")
+  nb::class_<Stage>(m, "Stage", "The state of the stabilized rule at the end of a stage.")
       .def_ro("number", &Stage::number)
       .def_ro("rows", &Stage::rows)
       .def_ro("gravity", &Stage::gravity)
@@ -90,14 +93,15 @@ void bind_stabilized(nb::module_& m) {
       .def_ro("loss_sum", &Stage::loss_sum)
       .def_ro("weight_sum", &Stage::weight_sum);
 
-  nb::class_<StabilizedLearner>(m, "StabilizedLearner", "Several paths, learning in stages.")
+  nb::class_<StabilizedLearner>(m, "StabilizedLearner", "Several paths that learn in stages.")
       .def("learn", &learn, "batch"_a, "passes"_a, "tol"_a, "jobs"_a, "on_stage"_a,
-           "at_rest"_a = nb::none(), "resume"_a = nb::none(),
-           "Stages until every path has made so many passes. on_stage(stage) is called at stages\n"
-           "1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is\n"
-           "called between stages: `resume`, given the bytes that state() returns then, continues\n"
-           "a call with the same rows and arguments to the same bits. With at_rest, on_stage also\n"
-           "gets a stage of number 0 every 0.1 s, also within a stage: it may raise an error.")
+           "between_stages"_a = nb::none(), "resume"_a = nb::none(),
+           "Make stages until every path has made `passes` passes. on_stage(stage) is called at\n"
+           "stages 1 to 64, 128, 256, ...; learning ends when it returns False.\n"
+           "between_stages(state) is called between stages: a call with the same rows and\n"
+           "arguments, with the bytes of state() as `resume`, continues with the same bits. With\n"
+           "between_stages, on_stage also gets a stage of number 0 every 0.1 s, also within a\n"
+           "stage: it may raise an error.")
       .def("weights",
            [](const StabilizedLearner& self) {
              auto found = locked<Shared>(self, [&] { return self.weights(); });
@@ -116,7 +120,8 @@ void bind_stabilized(nb::module_& m) {
                 owned_array(std::move(found.keys)), owned_array(std::move(found.probability)),
                 owned_array(std::move(found.updates)), owned_array(std::move(found.purged)));
           },
-          "Features seen; their selection probabilities, numbers of updates, stages of purge.")
+          "Return the features seen, and for each its selection probability, number of updates\n"
+          "and stage of purge.")
       .def("state",
            [](const StabilizedLearner& self) {
              return bytes_of(locked<Shared>(self, [&] { return self.state(); }));
@@ -144,7 +149,7 @@ void bind_stabilized(nb::module_& m) {
         return owned_array(thresher::permutation(seed, path, pass, rows));
       },
       "seed"_a, "path"_a, "number"_a, "rows"_a,
-      "The order in which a path of the stabilized rule takes the rows.");
+      "The order of the rows for a path of the stabilized rule.");
 }
 
 }  // namespace bindings

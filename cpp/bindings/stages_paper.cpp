@@ -1,4 +1,4 @@
-// The published stabilized rule in parts and ranges, for Python.
+// The parts and ranges of the published stabilized rule, for Python.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -58,52 +58,54 @@ void restore(Piece& piece, const nb::bytes& state) {
 }  // namespace
 
 void bind_stages_paper(nb::module_& m) {
-  nb::class_<PaperPart>(m, "PaperPart", "A part of the rows, and the paths that walk through it.")
+  nb::class_<PaperPart>(m, "PaperPart", "The rows of a part, and its paths of the published rule.")
       .def(
           "add",
           [](PaperPart& self, const BorrowedBatch& batch) {
             const BorrowedBatch held = batch;
             locked<Unique>(self, [&] { self.add(held.batch); });
           },
-          "batch"_a, "Take more rows, a copy of them.")
+          "batch"_a, "Copy more rows.")
       .def_prop_ro("rows", [](const PaperPart& self) { return self.rows(); })
       .def(
           "documents",
           [](const PaperPart& self) {
             return arrays_of(locked<Shared>(self, [&] { return self.documents(); }));
           },
-          "Features, and how many rows have each.")
+          "Return the features, and the number of rows that have each.")
       .def(
           "stage",
           [](PaperPart& self, std::int64_t stage, std::int64_t burst, double gravity, double beta,
              double low, double high, std::size_t most) {
             if (burst < 1) throw std::invalid_argument("burst: 1 step or more");
-            auto told = locked<Unique>(
+            auto report = locked<Unique>(
                 self, [&] { return self.stage({stage, burst, gravity, beta}, low, high, most); });
-            return std::tuple(told.ratios, told.below, told.within,
-                              owned_array(std::move(told.values)), told.loss_sum, told.weight_sum);
+            return std::tuple(report.ratios, report.below, report.within,
+                              owned_array(std::move(report.values)), report.loss_sum,
+                              report.weight_sum);
           },
           "stage"_a, "burst"_a, "gravity"_a, "beta"_a, "low"_a, "high"_a, "most"_a,
-          "Make a stage. Returns how many ratios there are, below low, and up to high; the latter\n"
-          "themselves, where there are no more than `most`; and sums of losses and of weights.")
+          "Make a stage. Return the number of ratios, of those below `low`, and of those in\n"
+          "low..high; the latter themselves if there are at most `most`; and the sums of losses\n"
+          "and of weights.")
       .def(
           "counts",
           [](PaperPart& self) {
             return arrays_of(locked<Unique>(self, [&] { return self.counts(); }));
           },
-          "Features that the stage saw, and b, kb and k of each; once.")
+          "Return the features that the stage saw, and b, kb and k of each; reset these counts.")
       .def(
           "histogram",
           [](PaperPart& self, std::uint64_t first, int shift) {
             return owned_array(locked<Unique>(self, [&] { return self.histogram(first, shift); }));
           },
-          "first"_a, "shift"_a, "Ratios of the stage by their bits, from `first` on.")
+          "first"_a, "shift"_a, "Count the ratios of the stage by their bits, from `first` on.")
       .def(
           "values",
           [](PaperPart& self, std::uint64_t first, int shift) {
             return owned_array(locked<Unique>(self, [&] { return self.values(first, shift); }));
           },
-          "first"_a, "shift"_a, "The ratios in the first bin of such a histogram.")
+          "first"_a, "shift"_a, "Return the ratios in the first bin of such a histogram.")
       .def(
           "freeze",
           [](PaperPart& self, const Words& keys) {
@@ -118,7 +120,7 @@ void bind_stages_paper(nb::module_& m) {
             locked<Shared>(self, [&] { self.sums(keys, values); });
             return std::tuple(owned_array(std::move(keys)), owned_array(std::move(values)));
           },
-          "Features and their weights, added up over the paths.")
+          "Return features, and the sums of their weights over the paths.")
       .def("state", &state_of<PaperPart>)
       .def("restore", &restore<PaperPart>, "state"_a);
 
@@ -131,7 +133,7 @@ void bind_stages_paper(nb::module_& m) {
                                          {std::move(numbers), std::move(words)});
       },
       "dtype"_a, "width"_a, "first"_a, "paths"_a, "threads"_a, "numbers"_a, "words"_a,
-      "The paths from `first` on, so many, on so many threads.");
+      "Make a part with `paths` paths, from number `first` on, that uses `threads` threads.");
 
   nb::class_<PaperRange>(m, "PaperRange", "The evidence of a range of features.")
       .def(nb::init<std::uint64_t, double, double>(), "width"_a, "keep"_a, "min_updates"_a)
@@ -140,7 +142,7 @@ void bind_stages_paper(nb::module_& m) {
           [](PaperRange& self, const Words& keys) {
             return locked<Unique>(self, [&] { return self.see({keys.data(), keys.shape(0)}); });
           },
-          "keys"_a, "Features that came; returns how many had not come before.")
+          "keys"_a, "Mark features as seen; return how many are new.")
       .def(
           "add",
           [](PaperRange& self, std::int64_t stage, const Words& keys, const Words& b,
@@ -150,12 +152,12 @@ void bind_stages_paper(nb::module_& m) {
           },
           "stage"_a, "keys"_a, "b"_a, "kb"_a, "k"_a, "Add counts of a stage.")
       .def(
-          "weigh",
+          "evaluate",
           [](PaperRange& self, std::int64_t stage, const Words& keys) {
             return owned_array(locked<Unique>(
-                self, [&] { return self.weigh(stage, {keys.data(), keys.shape(0)}); }));
+                self, [&] { return self.evaluate(stage, {keys.data(), keys.shape(0)}); }));
           },
-          "stage"_a, "keys"_a, "Weigh features of a stage; returns those purged now.")
+          "stage"_a, "keys"_a, "Evaluate features of a stage; return those purged now.")
       .def(
           "findings",
           [](const PaperRange& self) {
@@ -164,7 +166,8 @@ void bind_stages_paper(nb::module_& m) {
                 owned_array(std::move(found.keys)), owned_array(std::move(found.probability)),
                 owned_array(std::move(found.updates)), owned_array(std::move(found.purged)));
           },
-          "Features seen; their selection probabilities, numbers of updates, stages of purge.")
+          "Return the features seen, and for each its selection probability, number of updates\n"
+          "and stage of purge.")
       .def("state", &state_of<PaperRange>)
       .def("restore", &restore<PaperRange>, "state"_a);
 
@@ -176,14 +179,14 @@ void bind_stages_paper(nb::module_& m) {
             thresher::sum_of(counts_of(keys, columns), counts_of(others, their_columns)));
       },
       "keys"_a, "columns"_a, "others"_a, "their_columns"_a,
-      "Add up counts of features, each sorted by feature.");
+      "Add two lists of counts, each sorted by feature.");
 
   m.def("rejection_rate", &thresher::rejection_rate, "d"_a, "beta0"_a, "gamma"_a,
-        "The rejection rate while a share d of the features is stable.");
+        "The rejection rate if a share d of the features is stable.");
   m.def("burst_size", &thresher::burst_size, "burst"_a, "growth"_a, "d"_a,
-        "The steps of a burst while a share d of the features is stable.");
+        "The number of steps of a burst if a share d of the features is stable.");
   m.def("quantile_rank", &thresher::rank_of, "beta"_a, "count"_a,
-        "The place, from 0, of the beta-quantile among so many numbers.");
+        "The rank, from 0, of the beta-quantile among `count` numbers.");
 }
 
 }  // namespace bindings

@@ -1,4 +1,4 @@
-// The pieces of the robust rule for Python.
+// The parts and ranges of the robust rule, for Python.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -32,26 +32,26 @@ auto span_of(const Array& array) {
 template <class First, class... Others>
 void check_lengths(const First& first, const Others&... others) {
   if (((others.shape(0) != first.shape(0)) || ...))
-    throw std::invalid_argument("one of each for every key");
+    throw std::invalid_argument("arrays: one entry for each key");
 }
 
-// f(look) without the GIL; `look` sees Ctrl-C.
+// f(check_interrupt) without the GIL; check_interrupt() throws on Ctrl-C.
 template <class F>
 auto interruptible(F&& f) {
   using Clock = std::chrono::steady_clock;
-  Clock::time_point looked = Clock::now();
-  const RobustPart::Look look = [&] {
+  Clock::time_point checked = Clock::now();
+  const RobustPart::CheckInterrupt check_interrupt = [&] {
     const Clock::time_point now = Clock::now();
-    if (now - looked < std::chrono::milliseconds(100)) return;
-    looked = now;
+    if (now - checked < std::chrono::milliseconds(100)) return;
+    checked = now;
     nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   };
   nb::gil_scoped_release release;
-  return f(look);
+  return f(check_interrupt);
 }
 
-// f(name, vector) for all that is in a state.
+// Calls f(name, vector) for every field of a state.
 template <class State, class F>
 void each_field(State& state, F&& f) {
   f("keys", state.keys), f("rows", state.rows), f("documents", state.documents);
@@ -85,7 +85,7 @@ void restore(RobustRange& self, const nb::dict& arrays) {
 }  // namespace
 
 void bind_stages_robust(nb::module_& m) {
-  nb::class_<PathSums>(m, "PathSums", "What paths leave behind, added up in their order.")
+  nb::class_<PathSums>(m, "PathSums", "The results of paths, summed in the order of the paths.")
       .def(
           "arrays",
           [](PathSums& self) {
@@ -93,13 +93,13 @@ void bind_stages_robust(nb::module_& m) {
                               owned_array(std::move(self.plus)), owned_array(std::move(self.minus)),
                               owned_array(std::move(self.updates)));
           },
-          "z, w, plus, minus and updates of each feature that is left; can be taken once.")
+          "Return z, w, plus, minus and updates of each feature that is left. Can be called once.")
       .def_ro("bias", &PathSums::bias)
       .def_ro("loss", &PathSums::loss)
       .def_ro("weight", &PathSums::weight)
       .def_ro("rows", &PathSums::rows);
 
-  nb::class_<RobustPart>(m, "RobustPart", "Rows of a part, and its paths of the robust rule.")
+  nb::class_<RobustPart>(m, "RobustPart", "The rows of a part, and its paths of the robust rule.")
       .def(
           "add",
           [](RobustPart& self, const BorrowedBatch& batch) {
@@ -108,7 +108,7 @@ void bind_stages_robust(nb::module_& m) {
             nb::gil_scoped_release release;
             self.add(held.batch);
           },
-          "batch"_a, "Take rows.")
+          "batch"_a, "Copy a block of rows.")
       .def(
           "end",
           [](RobustPart& self) {
@@ -117,48 +117,49 @@ void bind_stages_robust(nb::module_& m) {
                 owned_array(std::move(found.keys)), owned_array(std::move(found.rows)),
                 owned_array(std::move(found.documents)), owned_array(std::move(found.squares)));
           },
-          "After the last rows: the features, rows of weight above 0 that have each, rows of any\n"
-          "weight, and sums of squares.")
+          "After the last rows: return the features and, for each, the number of rows of weight\n"
+          "above 0 that have it, the number of rows of any weight, and the sum of squares.")
       .def_prop_ro("rows", &RobustPart::rows, "Rows of weight above 0.")
       .def_prop_ro("norms", &RobustPart::norms, "Sum of their squared norms times weights.")
       .def_prop_ro("weights", &RobustPart::weights, "Sum of their weights.")
       .def(
           "retain", [](RobustPart& self, Keys keys) { self.retain(span_of(keys)); }, "keys"_a,
-          "Leave out all features but these, given in increasing order.")
+          "Remove all features except these, given in increasing order.")
       .def(
           "drop", [](RobustPart& self, Keys keys) { self.drop(span_of(keys)); }, "keys"_a,
-          "Leave out these features, given in increasing order.")
+          "Remove these features, given in increasing order.")
       .def(
           "features",
           [](const RobustPart& self) {
             return owned_array(std::vector<std::uint64_t>(self.features()));
           },
-          "Those that are left.")
+          "Return the features that are left.")
       .def(
           "halves",
           [](const RobustPart& self, std::int64_t stage, double norm, double weight,
              std::size_t jobs) {
-            return interruptible([&](const RobustPart::Look& look) {
-              return self.halves(stage, {norm, weight}, jobs, look);
+            return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
+              return self.halves(stage, {norm, weight}, jobs, check_interrupt);
             });
           },
           "stage"_a, "norm"_a, "weight"_a, "jobs"_a,
-          "The evidence of a stage. `norm` and `weight` are means over the rows of all parts.")
-      .def_prop_ro(
-          "refit_steps", &RobustPart::refit_steps,
-          "Steps that a path makes at least, when the weights of what is left are learned.")
+          "Return the evidence of a stage. `norm` and `weight` are means over the rows of all "
+          "parts.")
+      .def_prop_ro("refit_steps", &RobustPart::refit_steps,
+                   "The least number of steps of a path of `whole`.")
       .def(
           "whole",
           [](const RobustPart& self, std::int64_t stage, double norm, double weight,
              std::int64_t passes, Doubles start, double bias, std::size_t jobs) {
-            return interruptible([&](const RobustPart::Look& look) {
-              return self.whole(stage, {norm, weight}, passes, span_of(start), bias, jobs, look);
+            return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
+              return self.whole(stage, {norm, weight}, passes, span_of(start), bias, jobs,
+                                check_interrupt);
             });
           },
           "stage"_a, "norm"_a, "weight"_a, "passes"_a, "start"_a, "bias"_a, "jobs"_a,
-          "The weights of what is left, learned from `start` (empty: from 0) and a bias.");
+          "Learn the weights of the features that are left, from `start` (empty: 0) and a bias.");
 
-  nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and how they are judged.")
+  nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and their judgement.")
       .def(nb::init<>())
       .def(
           "count",
@@ -168,11 +169,11 @@ void bind_stages_robust(nb::module_& m) {
             self.count(span_of(keys), span_of(rows), span_of(documents), span_of(squares), paths);
           },
           "keys"_a, "rows"_a, "documents"_a, "squares"_a, "paths"_a,
-          "Take what a part with so many paths has counted.")
+          "Add the counts of a part with `paths` paths.")
       .def(
           "admit",
           [](RobustRange& self, double least_rows) { return owned_array(self.admit(least_rows)); },
-          "least_rows"_a, "Admit features that so many rows have, and return them.")
+          "least_rows"_a, "Admit features that at least `least_rows` rows have, and return them.")
       .def_prop_ro("left", &RobustRange::left, "Number of features that are left.")
       .def(
           "add",
@@ -183,31 +184,34 @@ void bind_stages_robust(nb::module_& m) {
                       span_of(updates)});
           },
           "keys"_a, "z"_a, "w"_a, "plus"_a, "minus"_a, "updates"_a,
-          "Take what a part has found in a stage.")
+          "Add the results of a part in a stage.")
       .def(
           "add_weights",
           [](RobustRange& self, Keys keys, Doubles w, Longs updates) {
             check_lengths(keys, w, updates);
             self.add({span_of(keys), {}, span_of(w), {}, {}, span_of(updates)});
           },
-          "keys"_a, "w"_a, "updates"_a, "Take what a part has found in the refit.")
+          "keys"_a, "w"_a, "updates"_a, "Add the results of a part in the refit.")
       .def("judge", &RobustRange::judge, "rows"_a, "keep"_a,
-           "Judge all features, of so many rows in all; return how many may stay.")
+           "Judge all features; `rows` is the number of all rows. Return how many may stay.")
       .def(
           "histogram",
           [](const RobustRange& self, std::uint64_t tied, std::uint64_t prefix, unsigned shift,
              unsigned bits) { return owned_array(self.histogram(tied, prefix, shift, bits)); },
           "tied"_a, "prefix"_a, "shift"_a, "bits"_a,
-          "Count ranks that begin with `prefix` by their next bits; or with a rank `tied`, the\n"
-          "complements of the keys that have it.")
+          "Count the ranks that start with the bits `prefix`, by their next bits. If `tied` is "
+          "not\n"
+          "0, do so for the complements of the keys that have this rank.")
       .def(
           "purge",
           [](RobustRange& self, std::int64_t stage, std::uint64_t rank, std::uint64_t last) {
             return owned_array(self.purge(stage, rank, last));
           },
           "stage"_a, "rank"_a, "last"_a,
-          "Purge what ranks below, or the same with a key above `last`; return it.")
-      .def("settle", &RobustRange::settle, "Set the weights to the means of what was added.")
+          "Purge the features below a rank, and those of that rank with keys above `last`; return\n"
+          "them.")
+      .def("set_weights", &RobustRange::set_weights,
+           "Set the weights to the means of what was added.")
       .def("weights",
            [](const RobustRange& self) {
              auto found = self.weights();
@@ -223,8 +227,9 @@ void bind_stages_robust(nb::module_& m) {
                               owned_array(std::move(found.updates)),
                               owned_array(std::move(found.purged)), owned_array(self.documents()));
           },
-          "Features seen; their selection probabilities, updates, stages of purge, documents.")
-      .def("state", &state_of, "All that decides how it goes on between two stages, by name.")
+          "Return the features seen, and for each its selection probability, number of updates,\n"
+          "stage of purge, and number of documents.")
+      .def("state", &state_of, "Return the state between two stages: arrays by name.")
       .def("restore", &restore, "state"_a);
 
   m.def(
@@ -236,9 +241,9 @@ void bind_stages_robust(nb::module_& m) {
       },
       "dtype"_a, "width"_a, "numbers"_a, "words"_a, "first"_a, "count"_a);
   m.def("robust_target", &thresher::robust_target, "asked"_a, "rows"_a, "judged"_a,
-        "How many features the robust rule keeps at least.");
+        "The number of features that the robust rule keeps.");
   m.def("robust_size_after", &thresher::robust_size_after, "features"_a, "target"_a, "rejection"_a,
-        "How many features stay after a stage.");
+        "The number of features that stay after a stage.");
 }
 
 }  // namespace bindings

@@ -1,6 +1,8 @@
-// Any bytes as a cache: they are refused, or every block is what the index says and can be walked through.
+// Reads any bytes as a cache: either they are rejected, or every block matches the index and can be
+// read completely.
 //
-// Random bytes never have the right checksum, so most that are made up have their sums put right.
+// Random bytes never have the right checksum, so the checksums of most mutated inputs are
+// corrected.
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -23,7 +25,7 @@ T at(std::span<const std::byte> bytes, std::size_t where) {
   return found;
 }
 
-// Seals a header again, with what lies between it and `end`.
+// Corrects the checksum of a header and the bytes between it and `end`.
 template <class Header>
 void seal(std::span<std::byte> bytes, std::size_t where, std::size_t end) {
   auto header = at<Header>(bytes, where);

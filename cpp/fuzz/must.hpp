@@ -1,4 +1,4 @@
-// What a fuzz target asserts, with or without NDEBUG.
+// An assertion that also works with NDEBUG.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes as svmlight text, see text.hpp.
+// Parses any bytes as svmlight text; see text.hpp.
 #include "thresher/io/svmlight.hpp"
 
 #include "text.hpp"

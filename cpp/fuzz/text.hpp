@@ -1,5 +1,5 @@
-// Any bytes as text: each line is an example, skipped or bad, and blocks hold what they promise. How the
-// text is cut into blocks changes neither the rows nor the complaints.
+// Parses any bytes as text: each line is an example, skipped or bad, and blocks satisfy their
+// invariants. The cuts between blocks change neither rows nor error messages.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class TextBytes final : public ByteSource {
   explicit TextBytes(std::string_view text) : text_(text) {}
 
   std::size_t read(char* into, std::size_t size) override {
-    // Pieces of odd sizes, as streams that unpack give them.
+    // Pieces of odd sizes, as from streams that decompress.
     const std::size_t count = std::min({size, text_.size(), 1 + ++turn_ * 7 % 61});
     if (count > 0) std::memcpy(into, text_.data(), count);
     text_.remove_prefix(count);
@@ -42,12 +42,12 @@ class TextBytes final : public ByteSource {
   std::size_t turn_ = 0;
 };
 
-// All that must not depend on how the text was cut.
+// The results that must not depend on the cuts between blocks.
 struct Found {
   std::vector<std::tuple<std::uint64_t, std::uint64_t, std::string>> bad;  // line, column, text
   std::vector<std::uint64_t> lines, keys;
   std::vector<std::size_t> sizes;      // of the rows
-  std::vector<std::uint64_t> numbers;  // values, labels and weights, to the bit
+  std::vector<std::uint64_t> numbers;  // values, labels and weights, as bits
   std::string tags;
   std::vector<std::pair<std::uint64_t, std::string>> names;
   std::uint64_t line_count = 0;
@@ -140,13 +140,13 @@ inline Found read(std::string_view text, const Reader::MakeParser& make_parser,
     add(*block, options, found);
   }
   must(whole ? bytes == text.size() : bytes <= text.size());
-  // Parsers forget what they have named when a table is full, so a name may come more than once.
+  // Parsers remember a bounded number of names, so a name may be reported more than once.
   std::sort(found.names.begin(), found.names.end());
   found.names.erase(std::unique(found.names.begin(), found.names.end()), found.names.end());
   return found;
 }
 
-// Reads the text in one block and in many. `make` is of the options.
+// Reads the text in one block and in many. `make(options)` makes a parser.
 template <class Make>
 void read_each_way(std::string_view text, const Make& make, Options options) {
   const Reader::MakeParser make_parser = [&] { return make(options); };
@@ -154,13 +154,13 @@ void read_each_way(std::string_view text, const Make& make, Options options) {
   must(whole == read(text, make_parser, options, {.block_bytes = 1 + text.size() / 5}));
   if (!options.keep_going) return;
 
-  // Lines beyond a limit are bad, and all others are as they were.
+  // Lines beyond a limit are bad; all other lines give the same rows.
   options.names = options.sketch = false;  // slow in many small blocks
   const Found some = read(text, make_parser, options, {.block_bytes = 16, .max_line = 40});
   must(some.line_count == whole.line_count && some.lines.size() <= whole.lines.size());
   must(std::includes(whole.lines.begin(), whole.lines.end(), some.lines.begin(), some.lines.end()));
 
-  // Where the first bad line ends it, that line and all rows before it are the same.
+  // Without keep_going, the first bad line and all rows before it are the same.
   options.keep_going = false;
   const Found begun = read(text, make_parser, options, {.block_bytes = text.size() + 1});
   must(begun.bad.size() == std::min<std::size_t>(whole.bad.size(), 1));

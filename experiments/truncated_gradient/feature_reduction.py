@@ -182,7 +182,7 @@ def _figure(found: list[Reduced], names: list[str], periods: list[int], what: st
             values, label = [value[name] for name in names], f"K = {period}"
             colour = style.COLOURS[number]
             if what == "ratio":
-                sign = style.SIGNS[number]
+                sign = style.MARKERS[number]
                 ax.plot(at, values, linestyle="none", marker=sign, color=colour, label=label)
             else:
                 hatch = ("", "///", "...")[number % 3]

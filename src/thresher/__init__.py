@@ -117,9 +117,9 @@ find_old_names()
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and not before: scikit-learn takes most of a second.
+    """Import a name when it is first used: importing scikit-learn takes most of a second.
 
-    The command line is there before NumPy is, and so an interruption finds it.
+    So the command line can handle Ctrl-C before NumPy is imported.
     """
     if name in _MODULES:
         return importlib.import_module(f"thresher.{name}")

@@ -1,5 +1,5 @@
 """
-The native core: batches of rows, and learners that take them one row at a time.
+The native core: batches of rows, and learners that learn from them row by row.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ class DivergenceError(ArithmeticError):
     pass
 
 class Batch:
-    """Rows borrowed from NumPy arrays, which stay untouched."""
+    """Rows borrowed from NumPy arrays, which do not change."""
 
     @property
     def rows(self) -> int: ...
@@ -33,7 +33,7 @@ class Batch:
         ]
         | None = None,
     ) -> None:
-        """Give the same rows other labels and weights."""
+        """Replace the labels and weights of the rows."""
 
 def sparse_batch(
     starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -49,7 +49,7 @@ def sparse_batch(
     ]
     | None = None,
 ) -> Batch:
-    """CSR rows as they lie."""
+    """Borrow CSR rows."""
 
 def dense_batch(
     rows: Annotated[NDArray, dict(shape=(None, None), order="C", device="cpu", writable=False)],
@@ -62,14 +62,14 @@ def dense_batch(
     ]
     | None = None,
 ) -> Batch:
-    """The rows of a C-contiguous array; zeros are skipped."""
+    """Borrow the rows of a C-contiguous array; zeros are skipped."""
 
 def mean_row(batch: Batch) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-    """The mean of the rows."""
+    """Return the mean of the rows."""
 
 class Learner:
     """
-    One model being learned, by one rule, in one store. Threads may share it.
+    One model in training, with one rule and one store. Threads may share it.
     """
 
     def learn(
@@ -88,15 +88,15 @@ class Learner:
         """
 
     def next_pass(self) -> None:
-        """Let the rate decay as after a pass over the data."""
+        """Decay the rate, as after a pass over the data."""
 
     def widen(self, width: int) -> None:
-        """Take feature numbers below a larger width from now on."""
+        """Accept feature numbers below a larger width from now on."""
 
     def predict(
         self, batch: Batch, average: bool = False
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """Raw predictions."""
+        """Return raw predictions."""
 
     def weights(
         self, average: bool = False
@@ -104,7 +104,9 @@ class Learner:
         Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
-        """Keys in increasing order and weights, those that are not zero."""
+        """
+        Return the keys of nonzero weights, in increasing order, and the weights.
+        """
 
     def nonzeros(self, average: bool = False) -> int: ...
     def intercept(self, average: bool = False) -> float: ...
@@ -112,7 +114,7 @@ class Learner:
     def steps(self) -> int: ...
     @property
     def loss_sum(self) -> float:
-        """Sum of the progressive losses, each times its sample weight."""
+        """Sum of the progressive losses times sample weights."""
 
     @property
     def weight_sum(self) -> float: ...
@@ -122,10 +124,10 @@ class Learner:
 
     @property
     def store_bytes(self) -> int:
-        """Memory of the store."""
+        """Memory of the store, in bytes."""
 
     def facts(self) -> dict[str, float]:
-        """Numbers that only this rule keeps, by name."""
+        """Return numbers that only this rule keeps, by name."""
 
     def steer(self) -> None:
         """Set the penalty now for the wanted number of nonzero weights."""
@@ -167,7 +169,7 @@ class Learner:
     @property
     def numbers_per_feature(self) -> int:
         """
-        Count of numbers of a feature that are averaged; 0 if the rule cannot be averaged.
+        How many numbers per feature are averaged; 0 if the rule cannot be averaged.
         """
 
     def clock(self) -> bytes:
@@ -176,9 +178,7 @@ class Learner:
         """
 
     def set_clock(self, clock: bytes) -> None:
-        """
-        Continue from a clock, with weights as they are at the start of a round.
-        """
+        """Continue from a clock; weights stay as at the start of a round."""
 
     def begin_round(self) -> None:
         """Count updates from now on, and remember the weights that they change."""
@@ -191,12 +191,14 @@ class Learner:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Return the updated features in increasing order, their counts of updates, and their
-        numbers, one feature after the other. Reset all weights to the start of the round.
+        Return the updated features in increasing order, their numbers of updates, and their
+        averaged numbers, feature by feature. Reset all weights to the start of the round.
         """
 
     def pending(self) -> bytes:
-        """Return what the last round does to weights without an update."""
+        """
+        Return the events of the last round, to apply to weights without an update.
+        """
 
     def apply_pending(
         self,
@@ -206,8 +208,8 @@ class Learner:
         ],
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
-        Return the numbers at the end of a round of features without an update. If `pending`
-        is empty, return them as weights hold them: rounded to the dtype.
+        Return the numbers of features without an update at the end of a round. If `pending` is
+        empty, only round them to the dtype.
         """
 
     def set_numbers(
@@ -219,7 +221,7 @@ class Learner:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Between rounds: set the averaged numbers of features."""
+        """Set the averaged numbers of features; call it between rounds."""
 
     def nonzeros_at(
         self,
@@ -234,7 +236,7 @@ class Learner:
         """
 
     def intercept_numbers(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """Return the numbers of the intercept that are averaged."""
+        """Return the averaged numbers of the intercept."""
 
     def set_intercept_numbers(
         self,
@@ -256,9 +258,7 @@ class Learner:
         weight: float,
         loss: float,
     ) -> None:
-        """
-        After the last round: set the whole model, and continue alone from the clock.
-        """
+        """Set the whole model after the last round; then train without rounds."""
 
 def make_learner(
     rule: str,
@@ -285,18 +285,18 @@ def loss_values(
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
 ]:
-    """Values and slopes of a loss at raw predictions."""
+    """Return values and slopes of a loss at raw predictions."""
 
 class BadLine:
-    """A line that is no example."""
+    """A line that failed to parse."""
 
     @property
     def line(self) -> int:
-        """From 0, of the block."""
+        """Line number from 0, within the block."""
 
     @property
     def column(self) -> int:
-        """From 1, in bytes."""
+        """Column from 1, in bytes."""
 
     @property
     def what(self) -> str: ...
@@ -304,11 +304,11 @@ class BadLine:
     def text(self) -> bytes: ...
 
 class Block:
-    """Rows as a reader hands them over, and where they came from."""
+    """Rows that a reader returns, and their position in the file."""
 
     @property
     def batch(self) -> Batch:
-        """The rows, borrowed."""
+        """The rows as a batch that borrows them."""
 
     @property
     def rows(self) -> int: ...
@@ -316,13 +316,13 @@ class Block:
     def nonzeros(self) -> int: ...
     @property
     def width(self) -> int:
-        """All keys are below it; 0: there are keys of 2^63 and above."""
+        """All keys are below it; 0: some key is 2^63 or larger."""
 
     @property
     def starts(self) -> object: ...
     @property
     def keys(self) -> object:
-        """int32 or int64; a key of 2^63 or above is negative here."""
+        """int32 or int64; a key of 2^63 or larger appears as negative."""
 
     @property
     def values(self) -> object: ...
@@ -330,7 +330,7 @@ class Block:
     def labels(
         self,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None:
-        """NaN for a row without; None for rows with any number of labels."""
+        """NaN for a row without a label; None for multilabel rows."""
 
     @property
     def weights(
@@ -346,7 +346,7 @@ class Block:
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), writable=False)] | None: ...
     @property
     def tags(self) -> object:
-        """Text that names each row, or None."""
+        """The tag of each row, or None."""
 
     def line(self, row: int) -> int:
         """The line of a row in its file, from 1."""
@@ -365,19 +365,19 @@ class Block:
     def bad(self) -> list[BadLine]: ...
     @property
     def names(self) -> list:
-        """Pairs (key, name) of features, where they were asked for."""
+        """Pairs (key, name) of features, if requested."""
 
     @property
     def sketch(self) -> object:
-        """Bytes (a name that Block uses otherwise), where it was asked for."""
+        """The sketch of the keys as a bytes object, if requested."""
 
 class CacheError(ValueError):
     pass
 
 class CacheWriter:
     """
-    Writes a cache beside its place and moves it there at finish(). One that is not finished
-    leaves nothing.
+    Writes a cache to a temporary file, which finish() renames. If it is not finished, no file
+    is left.
     """
 
     def __init__(self, path: str | os.PathLike[str], about: str = "{}") -> None: ...
@@ -385,30 +385,28 @@ class CacheWriter:
         """Append a block."""
 
     def finish(self, sketch: bytes = ...) -> None:
-        """
-        Write the index, and move the file to its place once it is on the disk.
-        """
+        """Write the index, and rename the file when it is on the disk."""
 
     def abandon(self) -> None:
-        """Remove what was written."""
+        """Remove the unfinished file."""
 
     def __enter__(self) -> CacheWriter: ...
     def __exit__(self, *args: object) -> None:
-        """Abandon what was not finished."""
+        """Abandon the file if it is not finished."""
 
 class CacheReader:
     """
-    Blocks of a cache, read from a mapped file; the next one is read while one is in use.
+    Reads the blocks of a cache from a mapped file, with one block read ahead.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None: ...
     @staticmethod
     def from_memory(bytes: bytes) -> CacheReader:
-        """A copy of the bytes of a cache."""
+        """Read a cache from a copy of its bytes."""
 
     @property
     def about(self) -> str:
-        """The text that the writer was given."""
+        """The text given to the writer."""
 
     @property
     def blocks(self) -> int:
@@ -420,31 +418,33 @@ class CacheReader:
     def nonzeros(self) -> int: ...
     @property
     def width(self) -> int:
-        """All keys are below it; 0: no such number fits int64."""
+        """All keys are below it; 0: no such bound fits int64."""
 
     @property
     def named(self) -> bool:
-        """Whether blocks have names of features."""
+        """Whether blocks have feature names."""
 
     @property
     def file_bytes(self) -> int: ...
     @property
     def sketch(self) -> bytes: ...
     def rows_of(self, number: int) -> int:
-        """The rows of a block, without reading it."""
+        """Return the number of rows of a block, without reading it."""
 
     def block(self, number: int, dtype: str = "float32", names: bool = True) -> Block:
-        """A block whose arrays look into the file, and its values in the dtype."""
+        """
+        Return a block. Its arrays are views of the file; values have the dtype.
+        """
 
     def prefetch(self, number: int, dtype: str = "float32", names: bool = True) -> None:
-        """Begin to read a block, for those who ask in an order of their own."""
+        """Start to read a block; only needed if blocks are not read in order."""
 
 def svmlight_text(block: Block, zero_based: bool = False) -> bytes:
-    """The rows as lines of svmlight."""
+    """Return the rows as svmlight text."""
 
 def vw_text(block: Block) -> bytes:
     """
-    The rows as lines of VW's text, keys as numbers in the default namespace.
+    Return the rows as VW text, with keys as numbers in the default namespace.
     """
 
 def make_block(
@@ -482,13 +482,15 @@ def make_block(
     | None = None,
 ) -> Block:
     """
-    A block of arrays, which stay alive with it and must not change. Unless rows are said to be
-    distinct, keys that are twice in a row are added up, in a copy.
+    Make a block of arrays. It keeps them alive; they must not change. Unless `distinct`, the
+    values of a repeated key in a row are summed, in a copy.
     """
 
 def cut_columns(batch: Batch, dtype: str, width: int, blocks: int, intercept: bool) -> tuple:
     """
-    Rows cut into blocks of columns, of each: how many of its features are in each row, their keys, their values, and ||x||^2 by theirs. And the largest ||x||^2. Keys are below width, or any where it is 0.
+    Split rows by columns. Return for each block: the number of its features in each row, their
+    keys, their values, and for each row ||x||^2 divided by that of these features. Also return
+    the largest ||x||^2. Keys are below width; 0: any key.
     """
 
 class MarginBlock:
@@ -505,7 +507,7 @@ class MarginBlock:
         numbers: Mapping[str, float],
         words: Mapping[str, str],
     ) -> None:
-        """Rows with labels, whose keys are numbers of columns below width."""
+        """Rows with labels; their keys are column numbers below width."""
 
     def products(
         self,
@@ -516,7 +518,9 @@ class MarginBlock:
         first: int,
         last: int,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The block's share of the inner products of the rows order[first:last]."""
+        """
+        Return the block's part of the inner products of the rows order[first:last].
+        """
 
     def learn(
         self,
@@ -531,11 +535,12 @@ class MarginBlock:
         ],
     ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
         """
-        Learn from the rows of the last products, whose sums over all blocks are given. A bit for each row, as numpy.packbits has them: whether it made an update.
+        Learn from the rows of the last `products`; `sums` are over all blocks. Return a bit for
+        each row, in the layout of numpy.packbits: whether it made an update.
         """
 
     def weights(self) -> tuple:
-        """Columns whose weights are not zero, and these."""
+        """Return the columns of nonzero weights, and the weights."""
 
     @property
     def intercept(self) -> float: ...
@@ -544,7 +549,7 @@ class MarginBlock:
     def restore(self, state: bytes) -> None: ...
 
 class Lanes:
-    """Many models being learned from the same rows, each in a lane."""
+    """Many models, one per lane, trained on the same rows."""
 
     def __len__(self) -> int: ...
     def learn(
@@ -573,19 +578,19 @@ class Lanes:
         before: bool = False,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))] | None:
         """
-        One step of each lane for each of the rows order[first:last] that its clock sees.
+        Make one step of each lane for each row of order[first:last] that its clock sees.
 
-        seen: uint8 array of rows x clocks, 1 where a clock sees a row; None: all see all.
-        classes: (starts, numbers), the classes of each row, for lanes whose target is a class;
-        those are told 1 or `low`. before: return the predictions before the steps, rows of the
-        visit x lanes, NaN where the clock does not see the row.
+        seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.
+        classes: (starts, numbers), the classes of each row. If the target of a lane is a class,
+        its label is 1 for rows of that class, otherwise `low`. before: return the predictions
+        before the steps, rows x lanes; NaN if the clock does not see the row.
         """
 
     def next_pass(self) -> None:
-        """Let the rates decay as after a pass over the data."""
+        """Decay the rates, as after a pass over the data."""
 
     def widen(self, width: int) -> None:
-        """Take feature numbers below a larger width from now on."""
+        """Accept feature numbers below a larger width from now on."""
 
     def predict(
         self,
@@ -602,8 +607,8 @@ class Lanes:
         finite: bool = True,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """
-        Raw predictions of these lanes (None: all) for these rows (None: all): rows x lanes.
-        One that is not finite is an error, unless `finite` is False.
+        Return raw predictions of these lanes (None: all) for these rows (None: all), rows x lanes.
+        Raise an error if one is not finite, unless `finite` is False.
         """
 
     def weights(
@@ -613,7 +618,7 @@ class Lanes:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Keys in increasing order and weights of a lane, those that are not zero.
+        Return the keys of a lane's nonzero weights, in increasing order, and the weights.
         """
 
     def nonzeros(
@@ -625,22 +630,22 @@ class Lanes:
     def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     def loss_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
-        Sums of the progressive losses of each lane, each times its sample weight.
+        Return for each lane the sum of its progressive losses times sample weights.
         """
 
     def weight_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     def rates(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
     def divergences(self) -> list[str]:
-        """What made a lane stop; empty for those that did not."""
+        """Why each lane stopped; empty if it did not stop."""
 
     @property
     def layouts(self) -> list[str]:
-        """How each lane is computed."""
+        """How each lane is computed: a text per lane."""
 
     @property
     def store_bytes(self) -> int:
-        """Memory of the store."""
+        """Memory of the store, in bytes."""
 
     def add(
         self,
@@ -649,7 +654,7 @@ class Lanes:
         clocks: Sequence[int],
         targets: Sequence[int],
     ) -> None:
-        """More lanes, that start now."""
+        """Add lanes that start now."""
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
@@ -659,12 +664,10 @@ class Lanes:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Start from these intercepts."""
+        """Set the initial intercepts."""
 
 class LabelLists(Lanes):
-    """
-    A lane for each of many classes; only weights that are not zero are kept.
-    """
+    """A lane for each of many classes; only nonzero weights are stored."""
 
     def class_weights(
         self,
@@ -674,11 +677,11 @@ class LabelLists(Lanes):
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        Classes, keys and weights of all that are not zero, in the order of classes and keys.
+        Return the classes, keys and values of nonzero weights, ordered by class and key.
         """
 
     def grow(self, count: int) -> None:
-        """Have lanes for so many classes; those that are new begin now."""
+        """Add lanes until there are `count`; new lanes start now."""
 
 def make_labels(
     rule: str,
@@ -689,7 +692,7 @@ def make_labels(
     count: int,
 ) -> LabelLists:
     """
-    A lane for each of `count` classes, with parameters and clock in common. width 0: any key.
+    Make a lane for each of `count` classes. All share parameters and clock. width 0: any key.
     """
 
 def make_lanes(
@@ -704,12 +707,12 @@ def make_lanes(
     level: str = "auto",
 ) -> Lanes:
     """
-    Lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a class
-    number, or -1 for the label itself. level: the widest vectors to use.
+    Make lanes of one rule. Each has parameters, a clock (a column of `seen`) and a target: a
+    class number, or -1 for the label itself. level: the widest vectors to use.
     """
 
 class WantedNames:
-    """Features whose names are looked for."""
+    """Features whose names are wanted."""
 
     def __init__(
         self,
@@ -718,21 +721,21 @@ class WantedNames:
         ],
     ) -> None: ...
     def take(self, block: Block) -> None:
-        """Take the names of a block; those of the blocks before it were taken."""
+        """Store the names of a block. Call it for blocks in file order."""
 
     @property
     def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """Those that have no name yet."""
+        """The keys without a name so far."""
 
     @property
     def missing(self) -> int:
-        """How many have no name yet."""
+        """The number of keys without a name so far."""
 
     @property
     def found(self) -> dict[int, bytes]: ...
 
 class NameTable:
-    """Names of all features met, less those that had to go."""
+    """The names of all features seen, except those removed by retain()."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
@@ -743,14 +746,14 @@ class NameTable:
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Keep the names of these features alone."""
+        """Remove the names of all other features."""
 
     def add(self, key: int, name: bytes) -> None: ...
     @property
     def names(self) -> dict[int, bytes]: ...
 
 class Reader:
-    """Text to blocks of rows, by one thread or several."""
+    """Parses text into blocks of rows, with one or more threads."""
 
     def __init__(
         self,
@@ -777,33 +780,35 @@ class Reader:
         end: int | None = None,
     ) -> None:
         """
-        Read `format` from `path`, or from the `readinto` of `source`, which stands at `offset`, up to the byte `end` of a path. `waiting` is called now and then while `next` waits for threads; what it raises, `next` raises.
+        Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The
+        source is at position `offset`. While `next` waits for threads, it regularly calls
+        `waiting`, and passes on its errors.
         """
 
     def next(self) -> Block | None:
-        """The next block of rows; None at the end."""
+        """Return the next block of rows; None at the end."""
 
     def close(self) -> None:
-        """End the threads. Nothing can be read afterwards."""
+        """Stop the threads. No block can be read afterwards."""
 
 def hash_name(name: bytes) -> int:
-    """The key of a named feature: of "name" or "namespace^name"."""
+    """Return the key of a feature, given "name" or "namespace^name"."""
 
 def mix_keys(a: int, b: int) -> int:
-    """The key of the interaction of two features."""
+    """Return the key of the interaction of two features."""
 
 def hash_strings(
     offsets: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
     data: object,
     prefix: bytes = ...,
 ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-    """Keys of prefix + data[offsets[i]:offsets[i + 1]]."""
+    """Return the keys of prefix + data[offsets[i]:offsets[i + 1]]."""
 
 def sketch_merge(a: object, b: object) -> bytes:
-    """The sketch of the keys of both; an empty one is that of no keys."""
+    """Return the sketch of the keys of both. An empty sketch has no keys."""
 
 def sketch_estimate(sketch: object) -> float:
-    """About how many distinct keys a sketch has seen."""
+    """Return the approximate number of distinct keys of a sketch."""
 
 class CoordinateDescent:
     """Coordinate descent on one output, step by step."""
@@ -834,34 +839,35 @@ class CoordinateDescent:
         ],
     ) -> float:
         """
-        One step for each draw, -1 for the intercept; the largest violation met on the way.
+        Make one step for each draw, -1 for the intercept. Return the largest violation of a
+        coordinate when it was drawn.
         """
 
     def refresh(self) -> None:
-        """Compute the predictions anew from the weights."""
+        """Compute the predictions again from the weights."""
 
     def objective(self) -> float: ...
     def largest_gradient(self) -> float:
-        """Largest slope of the mean loss along a feature."""
+        """Return the largest slope of the mean loss along a feature."""
 
     def violation(self, with_intercept: bool) -> float:
-        """How far the conditions of the optimum are from holding."""
+        """Return how much the optimality conditions are violated."""
 
     def steepest(self) -> tuple[int, float]:
-        """The feature of largest mean square, and that."""
+        """Return the feature with the largest mean square, and this mean square."""
 
     def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     def predictions(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """z = X w + b, as the steps have kept it."""
+        """Return z = X w + b, as updated by the steps."""
 
     def intercept(self) -> float: ...
     def state(self) -> bytes:
-        """Weights, intercept, and predictions as the steps have kept them."""
+        """Return weights, intercept, and predictions as updated by the steps."""
 
     def restore(self, state: bytes) -> None: ...
 
 class Stage:
-    """Where the stabilized rule stands at the end of a stage."""
+    """The state of the stabilized rule at the end of a stage."""
 
     @property
     def number(self) -> int: ...
@@ -883,7 +889,7 @@ class Stage:
     def weight_sum(self) -> float: ...
 
 class StabilizedLearner:
-    """Several paths, learning in stages."""
+    """Several paths that learn in stages."""
 
     def learn(
         self,
@@ -892,15 +898,16 @@ class StabilizedLearner:
         tol: float,
         jobs: int,
         on_stage: Callable,
-        at_rest: Callable | None = None,
+        between_stages: Callable | None = None,
         resume: bytes | None = None,
     ) -> None:
         """
-        Stages until every path has made so many passes. on_stage(stage) is called at stages
-        1 to 64, 128, 256, ... and learning goes on while it returns True. at_rest(state) is
-        called between stages: `resume`, given the bytes that state() returns then, continues
-        a call with the same rows and arguments to the same bits. With at_rest, on_stage also
-        gets a stage of number 0 every 0.1 s, also within a stage: it may raise an error.
+        Make stages until every path has made `passes` passes. on_stage(stage) is called at
+        stages 1 to 64, 128, 256, ...; learning ends when it returns False.
+        between_stages(state) is called between stages: a call with the same rows and
+        arguments, with the bytes of state() as `resume`, continues with the same bits. With
+        between_stages, on_stage also gets a stage of number 0 every 0.1 s, also within a
+        stage: it may raise an error.
         """
 
     def weights(
@@ -919,7 +926,8 @@ class StabilizedLearner:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        Features seen; their selection probabilities, numbers of updates, stages of purge.
+        Return the features seen, and for each its selection probability, number of updates
+        and stage of purge.
         """
 
     def state(self) -> bytes: ...
@@ -931,13 +939,13 @@ def make_stabilized(
 def path_order(
     seed: int, path: int, number: int, rows: int
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-    """The order in which a path of the stabilized rule takes the rows."""
+    """The order of the rows for a path of the stabilized rule."""
 
 class PaperPart:
-    """A part of the rows, and the paths that walk through it."""
+    """The rows of a part, and its paths of the published rule."""
 
     def add(self, batch: Batch) -> None:
-        """Take more rows, a copy of them."""
+        """Copy more rows."""
 
     @property
     def rows(self) -> int: ...
@@ -947,7 +955,7 @@ class PaperPart:
         Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
         list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
     ]:
-        """Features, and how many rows have each."""
+        """Return the features, and the number of rows that have each."""
 
     def stage(
         self,
@@ -960,8 +968,9 @@ class PaperPart:
         most: int,
     ) -> tuple[int, int, int, Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, float]:
         """
-        Make a stage. Returns how many ratios there are, below low, and up to high; the latter
-        themselves, where there are no more than `most`; and sums of losses and of weights.
+        Make a stage. Return the number of ratios, of those below `low`, and of those in
+        low..high; the latter themselves if there are at most `most`; and the sums of losses
+        and of weights.
         """
 
     def counts(
@@ -970,17 +979,19 @@ class PaperPart:
         Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
         list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
     ]:
-        """Features that the stage saw, and b, kb and k of each; once."""
+        """
+        Return the features that the stage saw, and b, kb and k of each; reset these counts.
+        """
 
     def histogram(
         self, first: int, shift: int
     ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-        """Ratios of the stage by their bits, from `first` on."""
+        """Count the ratios of the stage by their bits, from `first` on."""
 
     def values(
         self, first: int, shift: int
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
-        """The ratios in the first bin of such a histogram."""
+        """Return the ratios in the first bin of such a histogram."""
 
     def freeze(
         self,
@@ -996,7 +1007,7 @@ class PaperPart:
         Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
-        """Features and their weights, added up over the paths."""
+        """Return features, and the sums of their weights over the paths."""
 
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
@@ -1010,7 +1021,9 @@ def make_paper_part(
     numbers: Mapping[str, float],
     words: Mapping[str, str],
 ) -> PaperPart:
-    """The paths from `first` on, so many, on so many threads."""
+    """
+    Make a part with `paths` paths, from number `first` on, that uses `threads` threads.
+    """
 
 class PaperRange:
     """The evidence of a range of features."""
@@ -1022,7 +1035,7 @@ class PaperRange:
             NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> int:
-        """Features that came; returns how many had not come before."""
+        """Mark features as seen; return how many are new."""
 
     def add(
         self,
@@ -1042,14 +1055,14 @@ class PaperRange:
     ) -> None:
         """Add counts of a stage."""
 
-    def weigh(
+    def evaluate(
         self,
         stage: int,
         keys: Annotated[
             NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
-        """Weigh features of a stage; returns those purged now."""
+        """Evaluate features of a stage; return those purged now."""
 
     def findings(
         self,
@@ -1060,7 +1073,8 @@ class PaperRange:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        Features seen; their selection probabilities, numbers of updates, stages of purge.
+        Return the features seen, and for each its selection probability, number of updates
+        and stage of purge.
         """
 
     def state(self) -> bytes: ...
@@ -1087,19 +1101,19 @@ def sum_counts(
     Annotated[NDArray[numpy.uint32], dict(shape=(None,))],
     list[Annotated[NDArray[numpy.uint32], dict(shape=(None,))]],
 ]:
-    """Add up counts of features, each sorted by feature."""
+    """Add two lists of counts, each sorted by feature."""
 
 def rejection_rate(d: float, beta0: float, gamma: float) -> float:
-    """The rejection rate while a share d of the features is stable."""
+    """The rejection rate if a share d of the features is stable."""
 
 def burst_size(burst: int, growth: float, d: float) -> int:
-    """The steps of a burst while a share d of the features is stable."""
+    """The number of steps of a burst if a share d of the features is stable."""
 
 def quantile_rank(beta: float, count: int) -> int:
-    """The place, from 0, of the beta-quantile among so many numbers."""
+    """The rank, from 0, of the beta-quantile among `count` numbers."""
 
 class PathSums:
-    """What paths leave behind, added up in their order."""
+    """The results of paths, summed in the order of the paths."""
 
     def arrays(
         self,
@@ -1111,7 +1125,7 @@ class PathSums:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        z, w, plus, minus and updates of each feature that is left; can be taken once.
+        Return z, w, plus, minus and updates of each feature that is left. Can be called once.
         """
 
     @property
@@ -1124,10 +1138,10 @@ class PathSums:
     def rows(self) -> int: ...
 
 class RobustPart:
-    """Rows of a part, and its paths of the robust rule."""
+    """The rows of a part, and its paths of the robust rule."""
 
     def add(self, batch: Batch) -> None:
-        """Take rows."""
+        """Copy a block of rows."""
 
     def end(
         self,
@@ -1138,8 +1152,8 @@ class RobustPart:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
-        After the last rows: the features, rows of weight above 0 that have each, rows of any
-        weight, and sums of squares.
+        After the last rows: return the features and, for each, the number of rows of weight
+        above 0 that have it, the number of rows of any weight, and the sum of squares.
         """
 
     @property
@@ -1160,7 +1174,7 @@ class RobustPart:
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Leave out all features but these, given in increasing order."""
+        """Remove all features except these, given in increasing order."""
 
     def drop(
         self,
@@ -1168,21 +1182,19 @@ class RobustPart:
             NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Leave out these features, given in increasing order."""
+        """Remove these features, given in increasing order."""
 
     def features(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """Those that are left."""
+        """Return the features that are left."""
 
     def halves(self, stage: int, norm: float, weight: float, jobs: int) -> PathSums:
         """
-        The evidence of a stage. `norm` and `weight` are means over the rows of all parts.
+        Return the evidence of a stage. `norm` and `weight` are means over the rows of all parts.
         """
 
     @property
     def refit_steps(self) -> int:
-        """
-        Steps that a path makes at least, when the weights of what is left are learned.
-        """
+        """The least number of steps of a path of `whole`."""
 
     def whole(
         self,
@@ -1197,11 +1209,11 @@ class RobustPart:
         jobs: int,
     ) -> PathSums:
         """
-        The weights of what is left, learned from `start` (empty: from 0) and a bias.
+        Learn the weights of the features that are left, from `start` (empty: 0) and a bias.
         """
 
 class RobustRange:
-    """Features of the robust rule, and how they are judged."""
+    """Features of the robust rule, and their judgement."""
 
     def __init__(self) -> None: ...
     def count(
@@ -1220,10 +1232,10 @@ class RobustRange:
         ],
         paths: int,
     ) -> None:
-        """Take what a part with so many paths has counted."""
+        """Add the counts of a part with `paths` paths."""
 
     def admit(self, least_rows: float) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
-        """Admit features that so many rows have, and return them."""
+        """Admit features that at least `least_rows` rows have, and return them."""
 
     @property
     def left(self) -> int:
@@ -1250,7 +1262,7 @@ class RobustRange:
             NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Take what a part has found in a stage."""
+        """Add the results of a part in a stage."""
 
     def add_weights(
         self,
@@ -1264,27 +1276,30 @@ class RobustRange:
             NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None:
-        """Take what a part has found in the refit."""
+        """Add the results of a part in the refit."""
 
     def judge(self, rows: float, keep: float) -> int:
-        """Judge all features, of so many rows in all; return how many may stay."""
+        """
+        Judge all features; `rows` is the number of all rows. Return how many may stay.
+        """
 
     def histogram(
         self, tied: int, prefix: int, shift: int, bits: int
     ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
         """
-        Count ranks that begin with `prefix` by their next bits; or with a rank `tied`, the
-        complements of the keys that have it.
+        Count the ranks that start with the bits `prefix`, by their next bits. If `tied` is not
+        0, do so for the complements of the keys that have this rank.
         """
 
     def purge(
         self, stage: int, rank: int, last: int
     ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
         """
-        Purge what ranks below, or the same with a key above `last`; return it.
+        Purge the features below a rank, and those of that rank with keys above `last`; return
+        them.
         """
 
-    def settle(self) -> None:
+    def set_weights(self) -> None:
         """Set the weights to the means of what was added."""
 
     def weights(
@@ -1303,11 +1318,12 @@ class RobustRange:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
     ]:
         """
-        Features seen; their selection probabilities, updates, stages of purge, documents.
+        Return the features seen, and for each its selection probability, number of updates,
+        stage of purge, and number of documents.
         """
 
     def state(self) -> dict:
-        """All that decides how it goes on between two stages, by name."""
+        """Return the state between two stages: arrays by name."""
 
     def restore(self, state: dict) -> None: ...
 
@@ -1320,7 +1336,7 @@ def make_robust_part(
     count: int,
 ) -> RobustPart: ...
 def robust_target(asked: float, rows: float, judged: float) -> int:
-    """How many features the robust rule keeps at least."""
+    """The number of features that the robust rule keeps."""
 
 def robust_size_after(features: int, target: int, rejection: float) -> int:
-    """How many features stay after a stage."""
+    """The number of features that stay after a stage."""

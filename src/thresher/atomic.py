@@ -99,7 +99,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     path : path
     """
     given = os.fspath(path)
-    path = os.path.realpath(path)  # of a symbolic link, replace the target and keep the link
+    path = os.path.realpath(path)  # for a symbolic link: replace its target, and keep the link
     if os.path.exists(path) and not os.path.isfile(path):
         with naming(given), open(path, "wb") as device:  # or a pipe; a folder raises an error
             yield device
@@ -140,7 +140,8 @@ def clear_leftovers(path: str | PathLike[str]) -> None:
 def _opened(path: str, temporary: str) -> tuple[int, bool]:
     """Open a temporary file; return its handle, and whether it has no name yet.
 
-    If the process dies, the system removes a file without a name. Not all file systems have them.
+    If the process is killed, the system removes a file without a name. Not all file systems allow
+    such files.
     """
     folder = os.path.dirname(path) or "."
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
@@ -162,7 +163,7 @@ def _name(handle: int, temporary: str) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Write the new name to disk, where the file system can: it survives a power cut then."""
+    """Write the new name to disk, if the file system can, so that it survives a power cut."""
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

@@ -1,8 +1,9 @@
-"""Certificates: statements about a trained model that follow from theorems, with their assumptions.
+"""Certificates: guarantees for a trained model that follow from theorems, with their assumptions.
 
-A certificate that cannot be given says why. Regret of truncated gradient after Langford, Li and
-Zhang (R-7.2, R-7.7); norm, mistakes and generalisation of the soft-thresholded margin perceptron
-(R-9.7 to R-9.12). Imports neither scikit-learn nor SciPy.
+If a certificate is not available, it has the reason. There are certificates of the regret of
+truncated gradient, after Langford, Li and Zhang (R-7.2, R-7.7), and of the norm, the mistakes and
+the generalisation of the soft-thresholded margin perceptron (R-9.7 to R-9.12). This module imports
+neither scikit-learn nor SciPy.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ __all__ = [
     "mistake_certificate", "norm_certificate", "regret_certificate",
 ]  # fmt: skip
 
-DELTA = 0.05  # how often a generalisation certificate may be wrong
-_ROUNDING = 1e-6  # relative; what float32 weights may do to a sum that a theorem bounds
+DELTA = 0.05  # probability that a generalisation certificate is wrong
+_ROUNDING = 1e-6  # largest relative rounding error of sums with float32 weights
 
 
 class Assumption(NamedTuple):
-    """What a theorem asks for; `holds` is None where nobody has checked."""
+    """An assumption of a theorem; `holds` is None if it was not checked."""
 
     text: str
     holds: bool | None
@@ -38,7 +39,7 @@ class Assumption(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """A guarantee in numbers, or the reason why there is none.
+    """A guaranteed number, or the reason why there is none.
 
     Examples
     --------
@@ -47,8 +48,8 @@ class Certificate:
     """
 
     name: str
-    value: float | None  # the number that is guaranteed; None where it is not available
-    statement: str  # what it means, in a sentence
+    value: float | None  # the guaranteed number; None if it is not available
+    statement: str  # its meaning, as a sentence
     assumptions: tuple[Assumption, ...] = ()
     reason: str = ""  # why it is not available
 
@@ -66,12 +67,12 @@ class Certificate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the certificate in types that JSON has."""
         return asdict(self) | {"assumptions": [list(a) for a in self.assumptions]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
-        """Make a certificate of what `to_dict` returned; raise ValueError where that was not it."""
+        """Return a certificate from the result of `to_dict`; raise ValueError for anything else."""
         assumptions = tuple(Assumption(*a) for a in values["assumptions"])
         found = cls(**{**values, "assumptions": assumptions})
         texts = (found.name, found.statement, found.reason, *(a.text for a in assumptions))
@@ -87,7 +88,7 @@ class Certificate:
 def loss_constants(
     loss: str, largest_row: float, epsilon: float | None = None
 ) -> tuple[float, float] | None:
-    """Return A and B of ||gradient||^2 <= A loss + B, or None where there are none (R-1.*).
+    """Return A and B of ||gradient||^2 <= A loss + B, or None if they do not exist (R-1.*).
 
     Parameters
     ----------
@@ -95,8 +96,8 @@ def loss_constants(
     largest_row : float
         C, a bound of ||x||; for clipped_square of ||x|| / sqrt(number of nonzeros).
     epsilon : float, optional
-        Of huber, which has two pairs: without epsilon A = 2 C^2, B = 0, with it A = 0, B = C^2
-        epsilon^2.
+        For huber, which has two pairs: A = 2 C^2, B = 0 without epsilon, and A = 0,
+        B = C^2 epsilon^2 with it.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def regret_certificate(
 ) -> Certificate:  # fmt: skip
     """Certify the progressive loss of truncated gradient against a comparator wbar (R-7.2, R-7.7).
 
-    Its value is the right side of Theorem 1.1 minus the left, which is never negative:
+    Its value is the right side of Theorem 1.1 minus the left side, which is never negative:
     eta B T / 2 + ||wbar||^2 / (2 eta) + sum L(wbar, z_i) + ||wbar||_1 sum g_i
     - (1 - A eta / 2) sum L(w_i, z_i) - sum g_i ||w_{i+1}||_1.
 
@@ -138,19 +139,19 @@ def regret_certificate(
         T, over all passes.
     eta, ceiling, l2 : float
     largest_row : float
-        C, the largest ||x||, as `loss_constants` wants it.
+        C, the largest ||x||, as for `loss_constants`.
     loss_sum, pull_sum, gravity_sum : float
         Sums over the steps i of the loss before the row was learned, of g_i ||w_{i+1}||_1, and of
-        g_i = period * gravity where the period divides i, else 0.
+        g_i, which is period * gravity if the period divides i, else 0.
     comparator_loss_sum, comparator_norm2, comparator_l1 : float
-        Of wbar: sum of its losses on the T rows, ||wbar||^2, ||wbar||_1.
+        The sum of the losses of wbar on the T rows, ||wbar||^2, and ||wbar||_1.
     epsilon : float, optional
-        Of huber; with it the certificate is given for large rates too.
+        For huber; with it the certificate is available for large rates too.
     fit_intercept : bool
-        There was an intercept: a feature that is 1 in every row and is not pulled. The comparator's
-        belongs to comparator_norm2, and not to comparator_l1.
+        Whether there was an intercept: a feature that is 1 in every row and does not shrink. The
+        comparator's intercept is part of comparator_norm2, but not of comparator_l1.
     constant_rate, truncates, starts_at_zero, unit_weights : bool or None
-        Whether these assumptions hold; None where that is not known.
+        Whether these assumptions hold; None if that is not known.
 
     Examples
     --------
@@ -195,23 +196,24 @@ def norm_certificate(
     weights_norm2: float, least_eps: float | None = None, unit: float = 2.0**-53,
     unit_weights: bool | None = True,
 ) -> Certificate:  # fmt: skip
-    """Certify that the weights of the margin perceptron stay small (R-9.8, R-9.9).
+    """Certify a bound on the norm of the weights of the margin perceptron (R-9.8, R-9.9).
 
-    Its value bounds ||w||^2: the sum over updates of eta^2 ||x||^2 + 2 eta z - eps_t, with z the
-    margin y w.x before the update and eps_t its shrinkage (R-9.7).
+    Its value bounds ||w||^2: the sum over updates of eta^2 ||x||^2 + 2 eta z - eps_t, where z is
+    the margin y w.x before the update and eps_t is its shrinkage (R-9.7).
 
     Parameters
     ----------
     updates : int
     bound_sum : float
-        That sum.
+        The sum over updates above.
     eta, margin : float
     radius : float
-        The largest ||x||, with the 1 of an intercept where there is one.
+        The largest ||x||, including the 1 of an intercept, if there is one.
     weights_norm2 : float
-        ||w||^2 of the model, its intercept included.
+        ||w||^2 of the model, including its intercept.
     least_eps : float, optional
-        The smallest eps_t: decides about Lemma 2, and for how long rounding cannot break it.
+        The smallest eps_t. It decides whether Lemma 2 applies, and for how many updates it holds
+        despite rounding errors.
     unit : float
         Rounding error of a weight: 2^-53 for float64, 2^-24 for float32.
     unit_weights : bool or None
@@ -220,21 +222,21 @@ def norm_certificate(
     Examples
     --------
     >>> print(norm_certificate(9, 6.0, eta=1.0, margin=0.0, radius=1.0, weights_norm2=5.0))
-    norm: ||w||^2 is 5 after 9 updates; they allow 6, and any 9 updates at most 9
+    norm: ||w||^2 is 5 after 9 updates; the bound is 6 for these updates and 9 for any 9 updates
     """
     t, tau = _count("updates", updates, 0), _number("margin", margin, 0.0)
     slack = 2 * _number("eta", eta, 0.0, strict=True) * tau
     lemma = slack <= (least_eps or 0.0)
     most = t * (eta**2 * _number("radius", radius, 0.0) ** 2 + (0.0 if lemma else slack))
     value = min(bound_sum, most)
-    statement = f"||w||^2 is {weights_norm2:.6g} after {t:,} updates; they allow {value:.6g}, "
-    statement += f"and any {t:,} updates at most {most:.6g}"
+    statement = f"||w||^2 is {weights_norm2:.6g} after {t:,} updates; the bound is {value:.6g} for "
+    statement += f"these updates and {most:.6g} for any {t:,} updates"
     if lemma and least_eps and radius:  # Theorem 1, scaled to eta = 1
         last = (least_eps - slack) / (2 * unit * (eta * radius) ** 2) - slack / (eta * radius) ** 2
-        statement += f", despite rounding errors for the first {max(last, 0.0):.3g}"
+        statement += f", despite rounding errors up to update {max(last, 0.0):.3g}"
     within = weights_norm2 <= value + _ROUNDING * most
-    broken = f"||w||^2 = {weights_norm2:.6g} is above its bound {value:.6g}: not of this rule, or "
-    broken = "" if within else broken + "rounding errors"
+    broken = f"||w||^2 = {weights_norm2:.6g} is above its bound {value:.6g}: another rule was "
+    broken = "" if within else broken + "used, or there were rounding errors"
     return _certificate("norm", value, statement, [_weights(unit_weights)], broken)
 
 
@@ -242,22 +244,23 @@ def mistake_certificate(
     X: Any, y: ArrayLike, u: ArrayLike, *, eta: float, margin: float, l1: float,
     updates: int | None = None, intercept: float | None = None,
 ) -> Certificate:  # fmt: skip
-    """Certify how often the margin perceptron can update on these rows, for ever (R-9.10).
+    """Certify the largest number of updates of the margin perceptron on these rows (R-9.10).
 
-    Its value is (eta^2 R^2 + 2 eta margin) / geff^2, with R the largest ||x|| and geff the smallest
-    eta y x.u - l1 sum of |u_j| over the features of x, for u scaled to norm 1.
+    It holds for any number of passes. Its value is (eta^2 R^2 + 2 eta margin) / geff^2, where R is
+    the largest ||x|| and geff the smallest eta y x.u - l1 sum of |u_j| over the features of x, for
+    u scaled to norm 1.
 
     Parameters
     ----------
     X : CSR matrix or array of shape (rows, features)
     y : array of -1 and 1
     u : array of shape (features,)
-        Any weights that separate the rows, for example those learned.
+        Any weights that separate the rows, for example the learned ones.
     eta, margin, l1 : float
     updates : int, optional
-        How many there were.
+        Number of updates made.
     intercept : float, optional
-        That of u, where an intercept is learned; it is not shrunk.
+        The intercept of u, if an intercept is learned; it does not shrink.
 
     Examples
     --------
@@ -287,10 +290,10 @@ def mistakes_at(
     gap: float, radius2: float, rows: int, eta: float, margin: float,
     updates: int | None = None, unit_weights: bool | None = True,
 ) -> Certificate:  # fmt: skip
-    """Give the certificate of `mistake_certificate` for geff = gap and R^2 = radius2."""
+    """Return the certificate of `mistake_certificate` for geff = gap and R^2 = radius2."""
     bound = _updates_at(gap, radius2, eta, _number("margin", margin, 0.0)) if gap > 0 else 0.0
     if gap > 0 and radius2 < np.finfo(np.float64).tiny:
-        bound = math.inf  # the squares of the rows have lost their digits
+        bound = math.inf  # the squares of the rows have underflowed
     tiny = math.isinf(bound) and math.isfinite(radius2)
     most = math.floor(bound) if math.isfinite(bound) else 0
     assumptions = [Assumption(f"u separates the rows with this shrinkage (by {gap:.3g})", gap > 0)]
@@ -300,13 +303,13 @@ def mistakes_at(
     assumptions.append(_weights(unit_weights))
     statement = f"at most {most:,} updates can ever happen on these {rows:,} rows"
     statement += "" if updates is None else f"; there were {updates:,}"
-    broken = "the margin is too small to be told from 0" if tiny else ""
+    broken = "the margin is too small to be distinguished from 0" if tiny else ""
     return _certificate("mistakes", 0.0 if tiny else bound, statement, assumptions, broken)
 
 
 def _updates_at(gap: float, radius2: float, eta: float, margin: float) -> float:
-    """Return (eta^2 radius2 + 2 eta margin) / gap^2, inf where it is too large for a number."""
-    shift = -math.frexp(gap)[1]  # the same number for all, which changes no digit of the quotient
+    """Return (eta^2 radius2 + 2 eta margin) / gap^2; inf if it overflows."""
+    shift = -math.frexp(gap)[1]  # a common power of two, which does not change the quotient
     try:
         gap, eta, margin = (math.ldexp(value, shift) for value in (gap, eta, margin))
         return (eta**2 * radius2 + 2 * eta * margin) / gap**2
@@ -318,27 +321,27 @@ def generalisation_certificate(
     m: int, k: int, delta: float = DELTA, *, consistent: bool | None, same_order: bool | None,
     complete: bool | None = True, unit_weights: bool | None = True,
 ) -> Certificate:  # fmt: skip
-    """Certify the error on new rows of a perceptron that m rows taught by k of them (R-9.12).
+    """Certify the error on new rows of a perceptron that k of m rows have updated (R-9.12).
 
     Its value bounds the error, with probability 1 - delta over the draw of the rows:
-    (ln C(m, k) + ln m + ln(1 / delta)) / (m - k). Valid but loose (A-11).
+    (ln C(m, k) + ln m + ln(1 / delta)) / (m - k). The bound is valid but loose (A-11).
 
     Parameters
     ----------
     m : int
-        Rows of the training data.
+        Number of training rows.
     k : int
-        Distinct rows that caused an update.
+        Number of distinct rows that caused an update.
     delta : float
-        How often the statement may be wrong.
+        Probability that the statement is wrong.
     consistent : bool or None
-        The final weights classify all m rows correctly, at margin 0.
+        Whether the final weights classify all m rows correctly, at margin 0.
     same_order : bool or None
-        The rows came in the same order in every pass.
+        Whether the rows had the same order in every pass.
     complete : bool or None
-        The rule or the number of passes ended learning, and nothing that looks at other rows.
+        Whether training ended by the rule or after all passes, not by a test on other rows.
     unit_weights : bool or None
-        All rows have weight 1.
+        Whether all rows have weight 1.
 
     Examples
     --------
@@ -358,7 +361,7 @@ def generalisation_certificate(
     choices = math.lgamma(m + 1) - math.lgamma(k + 1) - math.lgamma(m - k + 1) if k < m else 0.0
     value = (choices + math.log(m) - math.log(delta)) / max(m - k, 1)
     statement = f"error on new rows at most {value:.3f}, with probability {1 - delta:g}"
-    statement += ", which says nothing" if value >= 1 else ""
+    statement += ", which is no information" if value >= 1 else ""
     return _certificate("generalisation", value, statement, assumptions)
 
 
@@ -369,7 +372,7 @@ def _weights(unit: bool | None) -> Assumption:
 def _certificate(
     name: str, value: float, statement: str, assumptions: Iterable[Assumption], broken: str = ""
 ) -> Certificate:
-    """Give the certificate, unless an assumption fails or `broken` says what else is wrong."""
+    """Return a certificate; without a value if an assumption fails or `broken` has a reason."""
     assumptions = tuple(assumptions)
     failed = [f"it does not hold that {a.text}" for a in assumptions if a.holds is False]
     if not failed and not math.isfinite(value):

@@ -1,10 +1,10 @@
-"""What can go wrong, by who has to act.
+"""The errors of Thresher.
 
 `DataError`, `DivergenceError` and `CacheError` come from the core: a row is bad, the rate is too
-high, or a cache is cut or damaged. The others carry facts: which parameter has which value, what
-is allowed, where the data are bad, what can be done. ``str(error)`` words these facts for Python;
-the command line words them for the shell (`thresher.cli.render.errors`). A message names a
-parameter by `setting`, so that both can name it in their own way.
+high, or a cache is cut short or damaged. The other errors have facts: the parameter and its value,
+what is allowed, the place of bad data, a hint. ``str(error)`` is the message for Python; the
+command line makes its own message from the facts (`thresher.cli.render.errors`). A message names a
+parameter by `setting`, so that Python and the command line can show it under different names.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter inside a message; made by `setting`.
+    """A parameter in a message; made by `setting`.
 
     Parameters
     ----------
     name : str
         The parameter's name in Python.
     value : object
-        A value of it; ``...`` where the message is of the parameter alone.
+        The parameter's value; ``...`` if the message names only the parameter.
     call : str or None
-        The function that takes it, where that is not clear.
+        The function that has the parameter, if that is not clear.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Setting:
 
 
 def setting(name: str, value: Any = ..., call: str | None = None) -> Setting:
-    """Return a parameter to be named in a message.
+    """Return a parameter for a message.
 
     Examples
     --------
@@ -74,31 +74,31 @@ def setting(name: str, value: Any = ..., call: str | None = None) -> Setting:
 
 
 Words: TypeAlias = str | tuple[str | Setting, ...]
-"""A text, or pieces of one, of which some are settings."""
+"""A text, or a tuple of texts and settings that form one."""
 
 
 class Explained(Exception):
-    """An error that carries facts; the base of errors that Python code raises.
+    """An error with facts; the base of errors that Python code raises.
 
-    The message is ``place: owner: what; hint``, of those that are given. Without `what` it says
-    that the parameter must be what is allowed, and which value it got.
+    The message is ``place: owner: what; hint``, with the parts that are given. Without `what` it is
+    "PARAMETER must be ALLOWED; got VALUE".
 
     Parameters
     ----------
     what : str or tuple
-        What is wrong: a text, or pieces of a text and settings.
+        What is wrong: a text, or a tuple of texts and settings.
     place : str or None
-        Where: a file, or a line and column of one.
+        A file, or a line and column of a file.
     owner : str or None
-        Whose parameter it is: a class, a function or a rule. The shell leaves it out.
+        The class, function or rule that has the parameter. The shell does not show it.
     parameter : str or None
         The parameter's name in Python.
     value : object
-        What it got; ``...`` where there is no value.
+        The value of the parameter; ``...`` if there is none.
     allowed : str or None
-        What it may be, as it follows "must be".
+        The allowed values, as text after "must be".
     hint : str or tuple or None
-        What can be done.
+        What the user can do.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Explained(Exception):
         super().__init__(self.worded(str, owner))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keep the facts; if one cannot be pickled, keep the message and the notes."""
+        """Pickle the facts; if one cannot be pickled, only the message and the notes."""
         state = dict(vars(self))
         try:
             pickle.dumps(state)
@@ -128,16 +128,16 @@ class Explained(Exception):
     def worded(
         self, word: Callable[[Setting], str], owner: str | None = None, hint: Words | None = None
     ) -> str:
-        """Return the message of a front end.
+        """Return the message for Python or for the shell.
 
         Parameters
         ----------
         word : callable
-            Returns the front end's words for a setting.
+            Returns the text for a setting.
         owner : str or None
-            Whose parameter it is, where the front end says so.
+            The class, function or rule that has the parameter, if the message shows it.
         hint : str or tuple or None
-            What is to be done, if the front end has words of its own for it.
+            A hint that replaces the error's own.
         """
 
         def joined(words: Words) -> str:
@@ -153,7 +153,7 @@ class Explained(Exception):
         return heads + what + ("" if advice is None else f"; {joined(advice)}")
 
     def at(self, place: str) -> Self:
-        """Return the error with the place in front."""
+        """Return the error with a place added before its own."""
         facts = dict(vars(self))
         facts["place"] = place if self.place is None else f"{place}: {self.place}"
         facts.pop("__notes__", None)
@@ -161,7 +161,7 @@ class Explained(Exception):
 
 
 class ParameterError(Explained, ValueError):
-    """A parameter has a value that is not allowed; the message says which are.
+    """A parameter has a value that is not allowed; the message says what is allowed.
 
     Examples
     --------
@@ -179,12 +179,12 @@ class ReadOnceError(ParameterError):
     Parameters
     ----------
     what : str or tuple
-        As of `Explained`.
+        As for `Explained`.
     source : str
         The source.
     **facts
-        As of `Explained`; `parameter` is the one by which rows need not be read again, or the one
-        for which they have to be.
+        As for `Explained`; `parameter` is the one that makes a second reading necessary, or the
+        one that would make it unnecessary.
     """
 
     def __init__(self, what: Words | None = None, *, source: str = "", **facts: Any) -> None:
@@ -193,32 +193,32 @@ class ReadOnceError(ParameterError):
 
 
 class BalanceError(ParameterError):
-    """Classes cannot have balanced weights: how many rows each has is not known beforehand."""
+    """Classes cannot have balanced weights: their numbers of rows are unknown before training."""
 
 
 class SplitError(ParameterError):
-    """A split of the rows by `cv` leaves nothing to learn from, or nothing to score on."""
+    """A split of the rows by `cv` has no training rows, or no test rows."""
 
 
 class InputError(Explained, DataError):
-    """Bad data that Python code found: a `DataError` with facts."""
+    """Python code found bad data: a `DataError` with facts."""
 
 
 class LabelError(InputError):
-    """A label is neither -1 nor 1, and neither 0 nor 1, where there are two classes."""
+    """With two classes, labels are neither -1 and 1 nor 0 and 1."""
 
 
 class StepError(Explained, DivergenceError):
-    """Training diverged by steps that a parameter makes: a `DivergenceError` with facts."""
+    """Training diverged because of a parameter: a `DivergenceError` with facts."""
 
 
 class ModelFileError(Explained, ValueError):
-    """A file is not a model, or is damaged; the message names it."""
+    """A file is not a model or a checkpoint of this run, or is damaged; the message names it."""
 
 
 class ClusterError(Explained, RuntimeError):
-    """A cluster cannot be reached, or lost too much; the message says what can be done."""
+    """A cluster cannot be reached, or lost too many pieces; the message says what can be done."""
 
 
 class OutOfMemoryError(Explained, MemoryError):
-    """There is not enough memory; the message says what needs less."""
+    """There is not enough memory; the message says what would need less."""

@@ -1,4 +1,4 @@
-"""Finds modules by the names they had in version 0.1.0, for objects pickled by it."""
+"""Imports modules by their names in version 0.1.0, for objects that it pickled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-# Only modules whose classes are in pickles of estimators, models, searches and comparisons.
+# Modules with classes in pickles of estimators, models, searches and comparisons.
 _MOVED = {
     "thresher.density": "thresher.model.density",
     "thresher.evidence": "thresher.model.evidence",
@@ -20,7 +20,7 @@ _MOVED = {
 
 
 class _OldNames:  # no base class: importing importlib.abc takes 14 ms
-    """A finder and loader of modules: imports the new module where an old name is asked for."""
+    """Imports the module of the new name for an old name."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -29,7 +29,7 @@ class _OldNames:  # no base class: importing importlib.abc takes 14 ms
         return ModuleSpec(name, self) if name in _MOVED else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return a module with everything that the module of the new name has."""
+        """Return a module with all names of the new module."""
         module = ModuleType(spec.name)
         module.__dict__.update(vars(importlib.import_module(_MOVED[spec.name])))
         return module
@@ -39,5 +39,5 @@ class _OldNames:  # no base class: importing importlib.abc takes 14 ms
 
 
 def find_old_names() -> None:
-    """Let `pickle.load` find what was pickled under an old name."""
+    """Make `pickle.load` find objects that were pickled under an old module name."""
     sys.meta_path.append(_OldNames())

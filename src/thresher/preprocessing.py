@@ -16,8 +16,8 @@ from thresher.errors import DataError, ParameterError
 
 __all__ = ["UnitVarianceScaler"]
 
-_BLOCK = 1 << 22  # values of an array taken at a time
-_UNSEEN = -(1 << 14)  # exponent of a column without values: below that of every float
+_BLOCK = 1 << 22  # values of an array that are processed at a time
+_UNSEEN = -(1 << 14)  # exponent of a column without values: smaller than of any float
 
 
 class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -27,35 +27,36 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         scale_j = sqrt(sum_i x_ij^2 / (n - 1))
 
-    which is the standard deviation of a column whose mean is zero (n - 1 counts as 1 where there
-    is one row). Nothing is centred, so sparse data stay sparse; of data whose mean is far from zero
-    the variance is then below 1, and the sum of squares is n - 1.
+    which is the standard deviation of a column whose mean is zero (with one row, n - 1 counts as
+    1). Data are not centred, so sparse data stay sparse. If the mean of a column is far from zero,
+    its variance is then below 1; its sum of squares is n - 1.
 
-    A column with few nonzeros has a tiny scale: divided by it, its values grow to sqrt(n) and rule
-    every row they occur in. Columns with fewer than `min_count` nonzeros are therefore scaled as if
-    they had `min_count` nonzeros of the same mean square. A column of zeros has scale 1.
+    A column with few nonzeros has a tiny scale: after the division its values grow up to sqrt(n)
+    and dominate every row in which they occur. So columns with fewer than `min_count` nonzeros are
+    scaled as if they had `min_count` nonzeros with the same mean square. A column of zeros has
+    scale 1.
 
     Parameters
     ----------
     min_count : int, default=20
-        The fewest nonzeros a column is scaled by; never more than the number of rows. 1 is the
-        plain formula. On Dexter (200 training rows, mean of 6 splits), the error of hinge SGD is
-        18% with 1, 11% with 5, and 8% with 20 and with 50.
+        Columns with fewer nonzeros are scaled as if they had this many; at most the number of
+        rows. 1 is the plain formula. On Dexter (200 training rows, mean of 6 splits), the error of
+        hinge SGD is 18% with 1, 11% with 5, and 8% with 20 and with 50.
     copy : bool, default=True
-        False scales float32 and float64 data where they lie, where that is possible: CSR matrices
-        and arrays. Data that cannot be scaled are left alone.
+        False scales float32 and float64 CSR matrices and arrays in place. Data that cannot be
+        scaled are not changed.
 
     Attributes
     ----------
     scale_ : array of shape (features,)
         What columns are divided by.
     nonzero_counts_ : array of shape (features,)
-        Nonzeros of the training rows, by column.
+        Number of nonzeros of each column in the training rows.
     n_samples_seen_ : int
-        Training rows.
+        Number of training rows.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has named columns.
+        Names of the columns, if X has names.
 
     Examples
     --------
@@ -69,8 +70,8 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     [2.0, 0.0, 2.0]
     """
 
-    # what fit and partial_fit leave behind: the sum of squares of column j is
-    # _sums[j] * 4^_exponents[j], so that squares of any finite values can be added
+    # Set by fit and partial_fit. The sum of squares of column j is _sums[j] * 4^_exponents[j], so
+    # squares of any finite values can be added without overflow.
     scale_: NDArray[np.float64]
     n_samples_seen_: int
     nonzero_counts_: NDArray[np.int64]
@@ -82,7 +83,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.copy = copy
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the scales of the columns from these rows alone; if it fails, all is as before.
+        """Learn the scales of the columns from these rows only; an error changes nothing.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._learn(X, reset=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the scales from these rows and all before; if it fails, all is as before.
+        """Learn the scales from these rows and all earlier rows; an error changes nothing.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         CSR matrix or array of shape (rows, features)
-            Of type float32 where X is.
+            The type is float32 if X has that type, else float64.
         """
         return self._rescaled(X, np.divide)
 
@@ -133,7 +134,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         CSR matrix or array of shape (rows, features)
-            Of type float32 where X is.
+            The type is float32 if X has that type, else float64.
         """
         return self._rescaled(X, np.multiply)
 
@@ -154,7 +155,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.nonzero_counts_ = np.zeros(X.shape[1], np.int64)
             self._exponents = np.full(X.shape[1], _UNSEEN, np.int32)
             self._sums = np.zeros(X.shape[1])
-        else:  # added to in place below, and as before if that fails
+        else:  # changed in place below; the originals are restored after an error
             self.nonzero_counts_ = self.nonzero_counts_.copy()
             self._exponents, self._sums = self._exponents.copy(), self._sums.copy()
         self.n_samples_seen_ += X.shape[0]
@@ -173,16 +174,16 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         squares = self._sums / np.maximum(counts, 1) * raised / max(rows - 1, 1)
         with np.errstate(over="ignore"):
             scales = np.ldexp(np.sqrt(squares), self._exponents)
-        floats = np.finfo(np.float64)  # below tiny, quotients would lose digits
+        floats = np.finfo(np.float64)  # dividing by less than tiny would lose digits
         return np.where(counts > 0, np.clip(scales, floats.tiny, floats.max), 1.0)
 
     def _add(self, columns: NDArray[Any], values: NDArray[Any]) -> None:
-        """Add the squares of values to the sums of their columns, in the order they come in."""
+        """Add the squares of values to the sums of their columns, in the given order."""
         stored = values != 0
         columns, sizes = columns[stored], np.abs(values[stored]).astype(np.float64, copy=False)
         width = len(self._sums)
         touched: Any = slice(None)
-        if len(columns) < width:  # few values of a wide matrix: leave the other columns alone
+        if len(columns) < width:  # few values of a wide matrix: update only their columns
             touched, columns = np.unique(columns, return_inverse=True)
             width = len(touched)
         largest = np.zeros(width)
@@ -201,7 +202,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values, factors = (X.data, self.scale_[X.indices]) if sp.issparse(X) else (X, self.scale_)
         verb = f"scaled, in {values.dtype}, becomes"
         with np.errstate(over="ignore"):
-            if not self.copy:  # the caller's values: look before they change
+            if not self.copy:  # check the caller's values before changing them
                 step = _BLOCK if sp.issparse(X) else max(1, _BLOCK // max(1, X.shape[1]))
                 for start in range(0, len(values), step):
                     part = slice(start, start + step)
@@ -249,10 +250,10 @@ def _checked_min_count(min_count: Any) -> int:
 def _refuse_infinite(
     X: Any, verb: str = "is", values: NDArray[Any] | None = None, start: int = 0
 ) -> None:
-    """Raise an error that names the first value that is NaN or infinite.
+    """Raise DataError for the first value that is NaN or infinite.
 
-    Look at these values instead of those of X, where they are given: they stand for the values of a
-    sparse X, or the rows of an array, from number `start` on.
+    If `values` is given, it is checked instead of the values of X: scaled values of a sparse X, or
+    scaled rows of an array, from number `start` on.
     """
     if values is None:
         values = X.data if sp.issparse(X) else X

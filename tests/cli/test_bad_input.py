@@ -1,4 +1,4 @@
-"""Bad input: one line that names the place, code 1, and nothing half-written."""
+"""Bad input: a message of one line with the place, exit code 1, and no partial output."""
 
 import bz2
 import gzip
@@ -19,7 +19,7 @@ def left(folder):
 
 
 def told(folder, data, *options, code=1, command="train", **more):
-    """Run a command that fails; return its one line, after seeing that it left nothing."""
+    """Run a command that fails; check that it wrote no file; return its message."""
     before = left(folder)
     output = {"train": ["-m", folder / "model.thresher", "--quiet"], "convert": []}[command]
     done = called(command, data, *output, *options, code=code, **more)
@@ -64,7 +64,7 @@ def test_bad_svmlight(tmp_path, text, message):
         ("1 |a b\n1 a b\n", "2:3: expected an importance weight or '|'; found \"a\""),
         ("1 |a b\n|a b\n", "2:1: the row has no label"),
         ("1 |a b\nnan |a b\n", "2:1: expected a label or '|'; found \"nan\""),
-        ("1 |a b\0\n", "1:7: expected text; found a NUL byte"),
+        ("1 |a b\0\n", "1:7: expected text without NUL bytes; found a NUL byte"),
         ("1 |a b\n1 -1 |a b\n", "2:3: expected an importance weight of at least 0; found"),
         ("1 |a b\n1 |a b:1e999", "2:8: expected a number below 1.8e308"),
         ("1 |a b\n7 |a b\n", "2:1: the label is 7; labels must be -1 and 1, or 0 and 1"),
@@ -98,7 +98,7 @@ def test_bad_tables(tmp_path):
     assert told(tmp_path, data).startswith(f"{data}:2: the label is 'yes'; labels must be")
 
 
-def test_several_files_name_the_bad_one(tmp_path):
+def test_the_message_names_the_bad_file_of_several(tmp_path):
     for name, text in (("a.svm", GOOD), ("b.svm", GOOD + "1 x\n"), ("c.svm", GOOD)):
         (tmp_path / name).write_text(text)
     assert told(tmp_path, tmp_path / "*.svm").startswith(f"{tmp_path}/b.svm:3:3: expected")
@@ -119,11 +119,11 @@ def test_bad_lines_of_other_commands(tmp_path):
     assert told(tmp_path, data, "--cache", tmp_path / "new.cache").startswith(f"{data}:3:5:")
 
 
-# ---- files that are damaged or not there ---------------------------------------------------------
+# ---- damaged and missing files -------------------------------------------------------------------
 
 
 def test_a_line_of_a_hundred_megabytes(tmp_path):
-    """It is one bad line, whatever it holds, and costs little memory."""
+    """It is one bad line, and takes little memory."""
     data = tmp_path / "rows.svm"
     data.write_text(GOOD)
     peaks = []
@@ -132,7 +132,7 @@ def test_a_line_of_a_hundred_megabytes(tmp_path):
             with open(data, "r+b") as file:
                 file.seek(0, os.SEEK_END)
                 file.write(b"1 ")
-                file.seek(size, os.SEEK_CUR)  # a hole: NUL bytes, without a disk full of them
+                file.seek(size, os.SEEK_CUR)  # a sparse file: NUL bytes that take no disk space
                 file.write(b"\n" + GOOD.encode())
         model = tmp_path / "model.thresher"
         process = subprocess.Popen(
@@ -166,7 +166,7 @@ def packers():
 @pytest.mark.parametrize(
     ("suffix", "name"), [("gz", "gzip"), ("bz2", "bzip2"), ("xz", "xz"), ("zst", "zstandard")]
 )
-def test_packed_files_with_a_bad_tail(tmp_path, suffix, name):
+def test_compressed_files_with_a_bad_end(tmp_path, suffix, name):
     packed = packers()[suffix](svmlight(tmp_path / "rows.svm", rows=3000).read_bytes())
     data = tmp_path / f"rows.svm.{suffix}"
     data.write_bytes(packed[: -len(packed) // 3])
@@ -182,7 +182,7 @@ def test_packed_files_with_a_bad_tail(tmp_path, suffix, name):
     assert line.count(str(data)) == 1
 
 
-def test_caches_that_are_damaged(tmp_path):
+def test_damaged_caches(tmp_path):
     source, cache = svmlight(tmp_path / "rows.svm", rows=3000), tmp_path / "rows.cache"
     called("convert", source, cache, "--quiet")
     whole = cache.read_bytes()
@@ -195,12 +195,12 @@ def test_caches_that_are_damaged(tmp_path):
     line = told(tmp_path, cache)
     assert line.startswith(f"{cache}: block 0 (bytes ")
     assert "damaged" in line
-    cache.write_bytes(whole[: len(whole) * 2 // 3])  # one that is made anew is not in the way
+    cache.write_bytes(whole[: len(whole) * 2 // 3])  # a damaged cache is written again
     called("train", source, "-m", tmp_path / "m.thresher", "--cache", cache, "--quiet")
     assert cache.stat().st_size > len(whole) * 2 // 3
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files(tmp_path):
     absent = tmp_path / "absent.svm"
     assert told(tmp_path, absent) == f"{absent}: no such file"
     assert told(tmp_path, tmp_path / "*.vw") == f"no file matches {tmp_path}/*.vw"
@@ -217,8 +217,8 @@ def test_files_that_are_not_there(tmp_path):
     assert done.stderr == f"{tmp_path}: Is a directory\n"
 
 
-def test_files_that_cannot_be_read(tmp_path):
-    """Reading the memory of a process at 0 fails, for root too."""
+def test_unreadable_files(tmp_path):
+    """Reading the memory of a process at address 0 fails, even for root."""
     line = told(tmp_path, "/proc/self/mem", "--format", "svmlight")
     assert line == "/proc/self/mem: Input/output error"
     if os.geteuid() != 0:
@@ -243,7 +243,7 @@ def test_files_without_rows(tmp_path, text):
     assert called("predict", tmp_path / "m.thresher", data).stdout == ""
 
 
-def test_files_of_no_format(tmp_path):
+def test_files_of_unknown_format(tmp_path):
     data = tmp_path / "notes"
     data.write_text("hello world\nthis is no data\n")
     line = told(tmp_path, data)
@@ -277,7 +277,7 @@ def test_bad_usage(tmp_path, options, message):
     assert told(tmp_path, data, *options, code=2).startswith(f"{message}")
 
 
-def test_binary_files_are_no_tables(tmp_path):
+def test_binary_files_are_not_tables(tmp_path):
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     called("train", data, "-m", model, "--quiet")
     line = told(tmp_path, model)
@@ -308,7 +308,7 @@ def test_binary_files_are_no_tables(tmp_path):
     ],
 )
 @pytest.mark.parametrize("rule", ["ftrl", "coordinate-descent"])
-def test_labels_that_are_missing_or_of_another_kind(tmp_path, labels, options, where, what, rule):
+def test_missing_labels_and_labels_of_mixed_kinds(tmp_path, labels, options, where, what, rule):
     pytest.importorskip("pyarrow", reason="needs the extra arrow")
     data = tmp_path / "rows.csv"
     data.write_text("x,label\n" + "".join(f"1,{label}\n" for label in labels))
@@ -317,7 +317,7 @@ def test_labels_that_are_missing_or_of_another_kind(tmp_path, labels, options, w
     assert done.stderr.count("\n") == 1
 
 
-def test_classes_of_which_some_look_like_numbers(tmp_path):
+def test_classes_that_are_words_and_numbers(tmp_path):
     pytest.importorskip("pyarrow", reason="needs the extra arrow")
     data = tmp_path / "rows.csv"
     data.write_text("x,label\n" + "a,1\nb,two\n" * 20)
@@ -325,7 +325,7 @@ def test_classes_of_which_some_look_like_numbers(tmp_path):
     assert called("predict", tmp_path / "m", data).stdout.split() == ["1", "two"] * 20
 
 
-def test_rows_of_words_may_have_none_of_several_labels(tmp_path):
+def test_multilabel_rows_of_a_table_may_have_no_label(tmp_path):
     pytest.importorskip("pyarrow", reason="needs the extra arrow")
     data = tmp_path / "rows.csv"
     data.write_text("x,label\n" + "a,p\nb,q\nc,\n" * 40)

@@ -1,4 +1,4 @@
-"""Bad lines that are left out, counted, or put aside."""
+"""Bad lines that are skipped, counted, or quarantined."""
 
 import json
 import random
@@ -11,7 +11,7 @@ from support.files import THRESHER, called, svmlight, vw
 
 
 def strewn(path, rows=400, seed=0):
-    """Write rows with bad lines among them; return those, and the good ones."""
+    """Write good and bad lines to a file; return the bad lines and the good lines."""
     rng = random.Random(seed)
     lines, bad = [], []
     for number, line in enumerate(svmlight(path, rows=rows).read_text().splitlines()):
@@ -24,7 +24,7 @@ def strewn(path, rows=400, seed=0):
     return [line.encode() for line in bad]
 
 
-def test_skipped_lines_are_as_if_not_there(tmp_path):
+def test_the_model_is_the_same_without_the_skipped_lines(tmp_path):
     data, clean = tmp_path / "rows.svm", svmlight(tmp_path / "clean.svm")
     bad = strewn(data)
     skipped, plain = tmp_path / "skipped.thresher", tmp_path / "plain.thresher"
@@ -37,8 +37,8 @@ def test_skipped_lines_are_as_if_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--multiclass"], ["--cache", "rows.cache"]])
-def test_quarantined_once(tmp_path, options, monkeypatch):
-    """However often the rows are read: for classes, in passes, for names."""
+def test_each_bad_line_is_quarantined_once(tmp_path, options, monkeypatch):
+    """This holds even if rows are read several times: for classes, in passes, for names."""
     monkeypatch.chdir(tmp_path)
     data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
     bad = strewn(data)
@@ -51,7 +51,7 @@ def test_quarantined_once(tmp_path, options, monkeypatch):
         assert aside.read_bytes().splitlines() == bad * 2
 
 
-def test_quarantined_by_other_commands(tmp_path):
+def test_quarantine_of_other_commands(tmp_path):
     data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
     bad = strewn(data)
     policy = ["--on-bad-line", f"quarantine={aside}", "--quiet"]
@@ -64,7 +64,7 @@ def test_quarantined_by_other_commands(tmp_path):
     assert len((tmp_path / "out").read_text().splitlines()) == 400
 
 
-def test_quarantined_once_after_a_resume(tmp_path):
+def test_each_bad_line_is_quarantined_once_after_a_resume(tmp_path):
     data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
     bad = strewn(data, rows=40_000)
     arguments = [

@@ -1,4 +1,4 @@
-"""The command line, as a user runs it."""
+"""`thresher --help`, `--version` and `demo`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_version_and_help() -> None:
     assert "--examples" in thresher("demo", "--help")
 
 
-def test_demo_finds_the_truth() -> None:
-    """The default, as `make demo` runs it."""
+def test_demo_finds_the_relevant_features() -> None:
+    """With the defaults, as in `make demo`."""
     shown = thresher("demo")
     assert "40 of 40" in shown
     assert "rows per second" in shown

@@ -1,4 +1,4 @@
-"""`thresher compare`: files through the command line."""
+"""`thresher compare`."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ def test_table_json_and_page(folder, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "results.json"]
 
 
-def test_events_for_programs(folder):
-    told = events(called("compare", folder / "rows.svm", *QUICK, "--json"))
-    kinds = [event["event"] for event in told]
+def test_json_events(folder):
+    shown = events(called("compare", folder / "rows.svm", *QUICK, "--json"))
+    kinds = [event["event"] for event in shown]
     assert kinds == [*(["progress"] * 3 + ["rule"]) * 2, "done"]
-    assert [event["doing"] for event in told[:4]] == ["search", "orders", "orders", "done"]
-    assert told[3]["result"]["rule"] == "ftrl"
-    assert len(told[3]["result"]["error"]) == 2
-    assert told[-1]["training rows"] == 300
-    assert told[-1]["test_share"] == 0.25
+    assert [event["doing"] for event in shown[:4]] == ["search", "orders", "orders", "done"]
+    assert shown[3]["result"]["rule"] == "ftrl"
+    assert len(shown[3]["result"]["error"]) == 2
+    assert shown[-1]["training rows"] == 300
+    assert shown[-1]["test_share"] == 0.25
 
 
-def test_quiet_says_nothing(folder, tmp_path):
+def test_quiet_prints_nothing(folder, tmp_path):
     results = tmp_path / "results.json"
     done = called("compare", folder / "rows.svm", *QUICK, "--quiet", "-o", results)
     assert done.stdout == done.stderr == ""
@@ -86,7 +86,7 @@ def test_quiet_says_nothing(folder, tmp_path):
 
 def test_names_classes_numbers_and_standard_input(folder):
     named = events(called("compare", folder / "rows.vw", *QUICK, "--json"))[-1]
-    assert named["columns"] == 41  # 40 words and an age
+    assert named["columns"] == 41  # 40 words and the age
     several = events(called("compare", folder / "classes.svm", *QUICK, "--multiclass", "--json"))
     assert several[-1]["classes"] == ["1", "2", "5"]
     numbers = events(
@@ -100,7 +100,7 @@ def test_names_classes_numbers_and_standard_input(folder):
     assert piped["digests"] == plain_file["digests"]
 
 
-def test_weights_are_not_used_and_that_is_said(folder, tmp_path):
+def test_a_warning_says_that_row_weights_are_ignored(folder, tmp_path):
     weighed = tmp_path / "weighed.vw"
     lines = (folder / "rows.vw").read_text().splitlines()
     weighed.write_text("\n".join(line.replace(" '", " 2 '", i % 2) for i, line in enumerate(lines)))
@@ -119,7 +119,7 @@ def test_help_is_complete():
     assert "thresher compare train.svm --test test.svm" in text
 
 
-# ---- what goes wrong -----------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,33 +143,33 @@ def test_bad_usage(folder, tmp_path, options, message):
     assert not page.exists()
 
 
-def test_nothing_to_compare_is_bad_usage(folder):
+def test_an_error_if_all_rules_are_skipped(folder):
     done = called("compare", folder / "rows.svm", "--rules", "lasso,hard-threshold", code=2)
     assert "--rules: all rules are skipped: lasso: it is only for regression; hard-" in done.stderr
 
 
-def test_many_values_hint_at_numbers(tmp_path):
+def test_a_hint_if_labels_have_many_values(tmp_path):
     path = tmp_path / "counts.svm"
     path.write_text("".join(f"{i} 1:{i}\n" for i in range(60)))
     done = called("compare", path, "--multiclass", code=1)
     assert "labels have 60 values: --loss squared takes them as numbers" in done.stderr
 
 
-def test_a_long_silence_is_broken(monkeypatch, capsys):
+def test_a_line_is_printed_during_a_long_search(monkeypatch, capsys):
     monkeypatch.setattr(comparison_progress, "_TICK_SECONDS", 0.01)
     monkeypatch.setattr(comparison_progress, "_LINE_SECONDS", 0.02)
-    shown = comparison_progress.ComparisonLines(quiet=False, json=False)
-    shown.tell(CompareProgress("ftrl", "FTRL", "search", 0, 2, 1, 3, 65.0))
-    told = ""
+    display = comparison_progress.ComparisonLines(quiet=False, json=False)
+    display.tell(CompareProgress("ftrl", "FTRL", "search", 0, 2, 1, 3, 65.0))
+    shown = ""
     until = time.monotonic() + 20
-    while "FTRL: choosing parameters" not in told and time.monotonic() < until:
+    while "FTRL: choosing parameters" not in shown and time.monotonic() < until:
         time.sleep(0.01)
-        told += capsys.readouterr().err
-    shown.close()
-    assert told.splitlines()[0] == " 1/3   1:05 FTRL: choosing parameters"
+        shown += capsys.readouterr().err
+    display.close()
+    assert shown.splitlines()[0] == " 1/3   1:05 FTRL: choosing parameters"
 
 
-def test_remarks_stand_above_and_below_the_table(tmp_path):
+def test_remarks_are_above_and_below_the_table(tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(120, 4)) * [1, 1, 1, 1e4]
     path, page = tmp_path / "rows.svm", tmp_path / "page.html"
@@ -177,15 +177,15 @@ def test_remarks_stand_above_and_below_the_table(tmp_path):
     labels = (rows[:, 0] > 0).astype(int)
     path.write_text("".join(f"{y} {line}\n" for y, line in zip(labels, lines, strict=True)))
     given = "--orders", "1", "--folds", "2", "--rules", "sgd,l1-logistic", "--html", page
-    told = called("compare", path, *given).stdout
-    assert told.startswith("columns differ in scale: column 3 is ")
-    assert "scale: variance" in told.splitlines()[0]
-    assert "is at the end of its grid" in told.split("chosen", 1)[1]
+    shown = called("compare", path, *given).stdout
+    assert shown.startswith("columns differ in scale: column 3 is ")
+    assert "scale: variance" in shown.splitlines()[0]
+    assert "is at the end of its grid" in shown.split("chosen", 1)[1]
     assert "columns differ in scale" in page.read_text()
     assert "columns differ" not in called("compare", path, *given, "--scale", "variance").stdout
 
 
-def test_outputs_are_looked_at_first(folder, tmp_path):
+def test_outputs_are_checked_first(folder, tmp_path):
     rows = folder / "rows.svm"
     same = tmp_path / "a.json"
     done = called("compare", rows, "-o", same, "--checkpoint", same, code=2)
@@ -197,7 +197,7 @@ def test_outputs_are_looked_at_first(folder, tmp_path):
     assert rows.read_bytes() == before
 
 
-def test_bad_data_is_named_by_file_and_line(folder, tmp_path):
+def test_errors_in_data_name_file_and_line(folder, tmp_path):
     bad = tmp_path / "bad.svm"
     bad.write_text("1 1:1\n-1 2:1\n7 1:1\n")
     done = called("compare", bad, *QUICK, code=1)
@@ -208,13 +208,13 @@ def test_bad_data_is_named_by_file_and_line(folder, tmp_path):
     called("compare", tmp_path / "missing.svm", code=1)
 
 
-# ---- going on ------------------------------------------------------------------------------------
+# ---- checkpoints ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
 )
-def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
+def test_an_interrupted_run_continues(folder, tmp_path, how):
     kept, results = tmp_path / "kept.json", tmp_path / "results.json"
     command = [
         *("compare", folder / "test.svm", "--orders", "10", "--folds", "2"),
@@ -232,16 +232,16 @@ def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
         assert time.monotonic() < until
         time.sleep(0.01)
     process.send_signal(how)
-    told = process.communicate(timeout=60)[1]
+    shown = process.communicate(timeout=60)[1]
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert f"interrupted; finished work is in {kept}" in told
+        assert f"interrupted; finished work is in {kept}" in shown
     assert not results.exists()
     unfinished = json.loads(kept.read_text())["rules"]
     assert "row" in unfinished["sgd"]
     assert "ftrl" not in unfinished
     resumed = events(called(*command, "--json"))
-    assert resumed[0]["event"] == "rule"  # the first rule is not tried again
+    assert resumed[0]["event"] == "rule"  # the first rule is not run again
     found = thresher.Comparison.from_json(results.read_text())
     fresh = tmp_path / "fresh.json"
     called(*command[:8], "-o", fresh, "--quiet")
@@ -253,7 +253,7 @@ def test_a_run_that_is_stopped_goes_on(folder, tmp_path, how):
 
 @pytest.mark.data
 def test_dexter(data_dir, tmp_path):
-    """The numbers that the documentation speaks of, on real data."""
+    """The numbers in the documentation, on real data."""
     results = tmp_path / "results.json"
     called(
         "compare", data_dir / "dexter_scaled_train.svm.xz",

@@ -1,4 +1,4 @@
-"""Grids of parameters as text."""
+"""Grids of parameters given as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thresher.errors import ParameterError
         ("ftrl", "l1=0.1,1,10", [0.1, 1.0, 10.0]),
     ],
 )
-def test_grids_as_text(rule, text, values):
+def test_valid_grids(rule, text, values):
     ((_, found),) = grid_of(rule, [text], {}).items()
     assert found == values
     assert [type(value) for value in found] == [type(value) for value in values]
@@ -61,6 +61,6 @@ def test_grids_as_text(rule, text, values):
         (["eta0=1,2"], "eta0 is also given by --eta0"),
     ],
 )
-def test_grids_that_are_refused(texts, message):
+def test_invalid_grids(texts, message):
     with pytest.raises(ParameterError, match=message):
         grid_of("truncated-gradient", texts, {"eta0": "1"})

@@ -1,4 +1,4 @@
-"""Outputs of the command line: whole or not there at all, on a full disk too; inputs stay."""
+"""Outputs of the command line: never partial, also on a full disk; inputs are kept."""
 
 import re
 import resource
@@ -22,7 +22,7 @@ def left(folder):
 
 
 def limited(size):
-    """Return what makes a process unable to write files beyond a size, as on a full disk."""
+    """Return a function that limits the size of files of a process, as on a full disk."""
 
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -74,7 +74,7 @@ def test_full_standard_output(tmp_path):
     assert done.stderr.splitlines() == ["standard output: No space left on device"]
 
 
-def test_a_reader_that_goes_away(tmp_path):
+def test_a_closed_pipe(tmp_path):
     data = svmlight(tmp_path / "rows.svm", rows=1000, repeat=20)
     called("train", data, "-m", tmp_path / "m.thresher", "--quiet")
     process = subprocess.Popen(
@@ -89,11 +89,11 @@ def test_a_reader_that_goes_away(tmp_path):
     process.wait(60)
 
 
-# ---- files that are not overwritten --------------------------------------------------------------
+# ---- inputs are not overwritten ------------------------------------------------------------------
 
 
-def test_what_is_read_is_not_overwritten(tmp_path):
-    """Under another name, too."""
+def test_inputs_are_not_overwritten(tmp_path):
+    """An input file is recognised under another name, too."""
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     called("train", data, "-m", model, "--quiet")
     other = tmp_path / "link.svm"
@@ -117,8 +117,8 @@ def test_what_is_read_is_not_overwritten(tmp_path):
     assert left(tmp_path) == ["link.svm", "m.thresher", "rows.svm"]
 
 
-def test_features_of_another_kind_count_for_nothing(tmp_path):
-    """Names, whose numbers are of 64 bits, given to a model of few numbers."""
+def test_a_warning_if_rows_have_no_known_feature(tmp_path):
+    """Rows with names, which have 64-bit numbers, for a model with few features."""
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     called("train", data, "-m", model, "--quiet")
     done = called("predict", model, vw(tmp_path / "rows.vw", rows=20), "--as", "raw")

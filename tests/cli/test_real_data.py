@@ -1,4 +1,4 @@
-"""Real data through the command line, end to end: train, predict, inspect."""
+"""The command line on real data: train, predict, inspect."""
 
 import json
 import lzma
@@ -20,7 +20,7 @@ def predicted(model, data, *options):
 
 
 def labels_of(path):
-    """Return the labels of a packed text file: the first word of each line."""
+    """Return the labels of a compressed text file: the first word of each line."""
     with lzma.open(path, "rt") as file:
         return np.array([float(line.split(maxsplit=1)[0]) for line in file])
 
@@ -47,7 +47,7 @@ def test_rcv1(data_dir, tmp_path, options, error):
 
 
 def test_a9a(data_dir, tmp_path):
-    """From text to model, and to the error that tuned linear models reach."""
+    """The model reaches the error of tuned linear models."""
     model, data, test = (
         tmp_path / "a9a.thresher",
         data_dir / "a9a.svm.xz",
@@ -62,7 +62,7 @@ def test_a9a(data_dir, tmp_path):
     assert np.mean((shares > 0.5) == (truth > 0)) == np.mean(found == truth)
     loss = -np.mean(np.log(np.where(truth > 0, shares, 1 - shares)))
     assert loss < 0.335
-    assert abs(shares.mean() - np.mean(truth > 0)) < 0.03  # the rates are right, too
+    assert abs(shares.mean() - np.mean(truth > 0)) < 0.03  # probabilities are calibrated, too
     X, _ = load_svmlight_file(str(unpacked(test, tmp_path)), n_features=123)
     decided = thresher.load(model).decision_function(X)
     np.testing.assert_allclose(
@@ -92,7 +92,7 @@ EURLEX = [
 
 
 def test_eurlex(data_dir, tmp_path):
-    """Rows with several labels: the few most frequent ones of the first rows."""
+    """Multilabel rows, with the most frequent labels of the first rows."""
     with lzma.open(data_dir / "eurlex4k_train.txt.xz", "rt") as file:
         file.readline()
         rows = [file.readline() for _ in range(400)]
@@ -107,7 +107,7 @@ def test_eurlex(data_dir, tmp_path):
         for labels, row in zip(sets, rows, strict=True)
     ]
     train, test = tmp_path / "train.txt", tmp_path / "test.txt"
-    train.write_text("300 5000 3993\n" + "".join(lines[:300]))  # with the header of such files
+    train.write_text("300 5000 3993\n" + "".join(lines[:300]))  # the header of such files
     test.write_text("".join(lines[300:]))
     model = tmp_path / "eurlex.thresher"
     reading = ["--format", "svmlight", "--zero-based"]
@@ -131,7 +131,7 @@ def test_eurlex(data_dir, tmp_path):
 
 @pytest.fixture(scope="module")
 def news(data_dir, tmp_path_factory):
-    """Messages of two groups as VW text: words of the subject and of the body."""
+    """Write messages of two groups as VW text: words of the subject and of the body."""
     folder = tmp_path_factory.mktemp("news")
     groups = {"rec.sport.hockey": 1, "sci.space": -1}
     rows: dict[str, list[str]] = {"train": [], "test": []}
@@ -148,7 +148,7 @@ def news(data_dir, tmp_path_factory):
             line = f"{groups[group]} '{tag}|subject {words[0]} |body {words[1]}\n"
             rows["train" if "train" in part else "test"].append((member.name, line))
     for part, lines in rows.items():
-        lines.sort(key=lambda row: hash_of(row[0]))  # the groups mixed, always in the same order
+        lines.sort(key=lambda row: hash_of(row[0]))  # mixes the groups, always in the same order
         (folder / f"{part}.vw").write_text("".join(line for _, line in lines))
     return folder
 

@@ -1,4 +1,4 @@
-"""`thresher train --resume`: what it takes from the checkpoint, for rules of both kinds."""
+"""`thresher train --resume`: options that are taken from the checkpoint."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BEGUN = {
 
 @pytest.fixture
 def data(tmp_path: Path) -> list[str]:
-    """Files of a few rows each: several blocks, and so several moments to stop at."""
+    """Files of a few rows each: training can stop after each file."""
     return Folder(tmp_path).text("two", "svmlight")
 
 
 @pytest.mark.parametrize("rule", BEGUN)
-def test_the_rule_and_its_values_are_those_of_the_checkpoint(
+def test_the_rule_and_its_parameters_are_taken_from_the_checkpoint(
     tmp_path: Path, data: list[str], rule: str
 ) -> None:
     given = ["--rule", rule, *BEGUN[rule]]
@@ -42,7 +42,7 @@ def test_the_rule_and_its_values_are_those_of_the_checkpoint(
     assert not Path(f"{model}.checkpoint").exists()
 
 
-def test_values_given_again_must_be_the_same(tmp_path: Path, data: list[str]) -> None:
+def test_options_given_again_must_be_the_same(tmp_path: Path, data: list[str]) -> None:
     model = tmp_path / "model.thresher"
     began = ["train", *data, "-m", model, "--l1", "2", "--passes", "3", "--every", "0s", "--json"]
     called(*began, code=130, stdout=Interrupting(2))

@@ -1,4 +1,4 @@
-"""The command line starts quickly, and stops when it is asked to, with what was learned kept."""
+"""The command line starts quickly, and Ctrl-C stops it with a checkpoint."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ def lines(done):
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["train", "one.svm", "-m", "one.thresher"]])
-def test_starting_imports_nothing_slow(folder, arguments):
+def test_the_start_imports_no_slow_modules(folder, arguments):
     (folder / "one.svm").write_text("1 1:1\n")
     code = (
         "import sys\n"
@@ -53,7 +53,7 @@ def test_exit_codes(folder):
 
 
 def started(*arguments):
-    """Start the command line, with a pipe for its input."""
+    """Start the command line with a pipe as standard input."""
     return subprocess.Popen(
         [*THRESHER, *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -64,22 +64,22 @@ def started(*arguments):
 
 
 def interrupted(process):
-    """Send one Ctrl-C; see that it ends with code 130, its input still open; return its words."""
+    """Send one Ctrl-C; check exit code 130 while the input is still open; return the output."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(30)
     finally:
         process.kill()
-    told = process.communicate()[1]
-    assert process.returncode == 130, told
-    assert "Traceback" not in told
-    return told
+    shown = process.communicate()[1]
+    assert process.returncode == 130, shown
+    assert "Traceback" not in shown
+    return shown
 
 
 @pytest.mark.parametrize("threads", [None, 1, 3])
 @pytest.mark.parametrize("packed", [False, True])
 def test_interrupt_while_waiting_for_a_pipe(tmp_path, threads, packed):
-    """One Ctrl-C writes a checkpoint, however many threads wait; the run goes on from there."""
+    """One Ctrl-C writes a checkpoint, with any number of threads; --resume continues from it."""
     model = tmp_path / "interrupted.thresher"
     rows = b"1 1:1 2:0.5\n-1 2:1\n" * 300_000
     rest = b"-1 1:1\n" * 1000
@@ -91,9 +91,9 @@ def test_interrupt_while_waiting_for_a_pipe(tmp_path, threads, packed):
     process.stdin.buffer.write(rows)
     process.stdin.buffer.flush()
     assert json.loads(process.stdout.readline())["event"] == "progress"
-    time.sleep(0.3)  # by now it waits; where it does not, it must end as well
-    told = interrupted(process)
-    assert "interrupted after" in told
+    time.sleep(0.3)  # usually it waits for input now; if not, it must end as well
+    shown = interrupted(process)
+    assert "interrupted after" in shown
     assert not model.exists()
     assert os.path.exists(f"{model}.checkpoint")
     called("train", "-", "-m", model, "--resume", "--quiet", stdin=rows + rest)
@@ -103,11 +103,11 @@ def test_interrupt_while_waiting_for_a_pipe(tmp_path, threads, packed):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupt_before_anything_was_learned(tmp_path, threads):
-    """There is nothing to write; a checkpoint would only be in the way."""
+def test_interrupt_before_the_first_row_is_learned(tmp_path, threads):
+    """There is nothing to save: no checkpoint is written."""
     model = tmp_path / "m.thresher"
     process = started("train", "-", "-m", model, "--json", "--resume", "--threads", threads)
-    process.stdin.write("1 1:1\n" * 20_000)  # enough to know the format, less than a block
+    process.stdin.write("1 1:1\n" * 20_000)  # enough to detect the format, but less than a block
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["event"] == "note"  # no checkpoint yet
     time.sleep(0.3)
@@ -129,7 +129,7 @@ def test_interrupt_before_the_format_is_known(tmp_path):
 
 
 def test_interrupt_while_the_loss_of_a_pass_is_computed(tmp_path):
-    """What is written then is the state before, and going on computes that loss again."""
+    """The checkpoint has the state before the loss; --resume computes the loss again."""
     rows = svmlight(tmp_path / "rows.svm", rows=2000)
     valid, model = tmp_path / "valid.svm", tmp_path / "m.thresher"
     held_out = svmlight(tmp_path / "others.svm", rows=500, seed=1, repeat=100).read_bytes()
@@ -137,7 +137,7 @@ def test_interrupt_while_the_loss_of_a_pass_is_computed(tmp_path):
     arguments = ["train", rows, "--valid", valid, "--seed", 3, "--quiet"]
     process = started(*arguments, "-m", model)
     with open(valid, "wb", buffering=0) as pipe:
-        pipe.write(held_out)  # ends when the rows are learned, and most of these read
+        pipe.write(held_out)  # returns when the rows are learned and most of these are read
         assert "interrupted after 2,000" in interrupted(process)
     assert not model.exists()
     valid.unlink()
@@ -155,10 +155,10 @@ def test_interrupt_while_the_loss_of_a_pass_is_computed(tmp_path):
         ("mean", ["--rule", "averaged-sgd", "--center"]),
     ],
 )
-def test_interrupt_while_all_is_read_beside_the_run(
+def test_interrupt_while_rows_are_read_before_training(
     tmp_path, folder, monkeypatch, reading, options
 ):
-    """It ends as well; the checkpoint of a run before stays as it is."""
+    """The command ends; the checkpoint of an earlier run is not changed."""
     model, kept = tmp_path / "m.thresher", tmp_path / "m.thresher.checkpoint"
     kept.write_bytes(b"of a run before")
     before = getattr(Source, reading)
@@ -183,8 +183,8 @@ def test_interrupt_while_all_is_read_beside_the_run(
         ["--rule", "truncated-gradient", "--passes", 3, "--target-nnz", 5],
     ],
 )
-def test_interrupt_while_names_are_looked_for(tmp_path, folder, monkeypatch, options):
-    """All is learned by then: it is kept, and going on looks for the names alone."""
+def test_interrupt_while_names_are_read(tmp_path, folder, monkeypatch, options):
+    """All rows are learned: the checkpoint keeps this, and --resume only reads the names."""
     vw(folder / "other.vw", seed=1)
     options = [folder / option if option == "other.vw" else option for option in options]
     model, whole = tmp_path / "m.thresher", tmp_path / "whole.thresher"

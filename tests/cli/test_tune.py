@@ -1,4 +1,4 @@
-"""`thresher tune`: grids on files through the command line."""
+"""`thresher tune`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 
 
 def tuned(folder, data, *options, code=0, name="best.thresher", **more):
-    """Tune; return the model's path and what was printed."""
+    """Run `thresher tune`; return the path of the model and the output."""
     model = folder / name
     data = "-" if data == "-" else folder / data
     return model, called("tune", data, "-m", model, *options, code=code, **more)
@@ -60,7 +60,7 @@ def test_every_rule(folder, rule):
     assert np.mean(np.array(predicted, float) == y) > 0.8
 
 
-def test_scores_and_model_are_those_of_fits_alone(folder):
+def test_scores_and_model_are_the_same_as_of_separate_fits(folder):
     options = ["--rule", "truncated-gradient", "--dtype", "float64", "--eta0", "0.05"]
     options += ["--grid", "gravity=1e-3,1e-1", "--grid", "period=1,5", "--passes", "2", "--json"]
     model, done = tuned(folder, "rows.svm", *options)
@@ -95,7 +95,7 @@ def test_scores_and_model_are_those_of_fits_alone(folder):
         assert loaded.parameters.get(name) == trained.parameters.get(name)
 
 
-def test_sparsest_and_table(folder):
+def test_sparsest_and_the_table(folder):
     options = ["--grid", "l1=0.01..100:6", "--folds", "4"]
     _, done = tuned(folder, "rows.svm", *options)
     lines = done.stdout.splitlines()
@@ -110,7 +110,7 @@ def test_sparsest_and_table(folder):
     assert thresher.load(model).nnz == int(marked[0].split()[3].replace(",", ""))
 
 
-def test_classes_numbers_and_scores(folder):
+def test_multiclass_regression_and_scores(folder):
     options = ["--grid", "l1=0.1,10", "--multiclass", "--json", "--scoring", "balanced-accuracy"]
     model, done = tuned(folder, "classes.svm", *options)
     assert events(done)[-1]["measure"] == "1 - balanced_accuracy"
@@ -123,7 +123,7 @@ def test_classes_numbers_and_scores(folder):
     assert {f.name for f in thresher.load(model).top(2)} == {"a", "b"}
 
 
-def test_names_and_rates_of_named_features(folder):
+def test_feature_names_and_their_learning_rates(folder):
     model, _ = tuned(folder, "rows.vw", "--grid", "l1=1,4", "--quiet")
     loaded = thresher.load(model)
     assert all(name.startswith(("word^w", "age^")) for name in loaded.names.values())
@@ -136,7 +136,7 @@ def test_names_and_rates_of_named_features(folder):
 
 
 @pytest.mark.parametrize("data", ["rows.svm", "rows.vw"])
-def test_standard_input_is_scored_as_it_goes(folder, data):
+def test_standard_input_has_progressive_scores(folder, data):
     rows = (folder / data).read_bytes()
     options = ["--grid", "l1=0.5,5", "--json"]
     model, done = tuned(folder, "-", *options, stdin=rows)
@@ -170,7 +170,7 @@ def test_cache_memory_and_class_weights(folder):
 # ---- pages ---------------------------------------------------------------------------------------
 
 
-def test_page_is_whole_and_needs_nothing(folder):
+def test_the_page_is_complete_and_works_offline(folder):
     page = folder / "page.html"
     _, done = tuned(folder, "rows.svm", "--grid", "l1=0.1..10:5", "--html", page)
     text = page.read_text()
@@ -238,7 +238,7 @@ def test_nothing_is_read_before_parameters_are_checked(folder, tmp_path):
     assert not cache.exists()
 
 
-def test_bad_data_and_places(folder, tmp_path):
+def test_bad_data_and_bad_output_folders(folder, tmp_path):
     grid = ["--grid", "l1=1,2"]
     model, done = tuned(folder, "classes.svm", *grid, code=1, name="none.thresher")
     assert re.search(r"classes.svm:\d+:1: the label is \d; labels must be -1 and 1", done.stderr)
@@ -259,14 +259,14 @@ def test_bad_data_and_places(folder, tmp_path):
     _, done = tuned(folder, "-", *grid, code=1, stdin=b"", name="none.thresher")
     assert "no rows" in done.stderr
     _, done = tuned(folder, "rows.svm", *grid, "--memory", "100", code=1, name="none.thresher")
-    assert "--memory is 100 bytes, and a single model of this grid takes " in done.stderr
+    assert "--memory is 100 bytes, but a single model of this grid needs " in done.stderr
     (tmp_path / "bad.svm").write_text("1 3:x\n")
     done = called("tune", tmp_path / "bad.svm", "-m", tmp_path / "m", *grid, code=1)
     assert re.match(r".*bad.svm:1:5: ", done.stderr)
     assert not (tmp_path / "m").exists()
 
 
-def test_what_diverges(folder):
+def test_divergence(folder):
     options = ["--rule", "truncated-gradient", "--loss", "squared", "--grid", "gravity=0,1e-9"]
     model, done = tuned(
         folder, "numbers.csv", *options, "--bits", "8", "--eta0", "1e9", code=1, name="no.thresher"
@@ -278,7 +278,7 @@ def test_what_diverges(folder):
 def test_a_model_of_all_rows_that_diverges_is_not_written(folder, tmp_path):
     rng = np.random.default_rng(0)
     fold = fold_numbers(0, 3000, 2)
-    far = fold.argmax(), fold.argmin()  # one in each fold: the models of folds see but one of them
+    far = fold.argmax(), fold.argmin()  # one in each fold: a model of a fold sees only one of them
     lines = []
     for row in range(3000):
         x = rng.normal(size=3)

@@ -1,4 +1,4 @@
-"""How `thresher tune` shows itself while it goes: terminals, pipes, and interruptions."""
+"""Progress of `thresher tune`: on a terminal, in a pipe, and interrupted."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_live_table(monkeypatch):
     assert lines[4] == "pass 1/1: 1,000 rows, 18 models, 2.0 s"
     table.tell(progress_of(500, number=2))
     second = screen.getvalue().removeprefix(first)
-    assert second.startswith("\x1b[5A")  # over the first
+    assert second.startswith("\x1b[5A")  # overwrites the first
     assert "scoring: 500 rows" in second
     table.close()
     assert screen.getvalue().endswith("\x1b[5A\x1b[J")
-    monkeypatch.setenv("LINES", "6")  # too low for all: those of least loss
+    monkeypatch.setenv("LINES", "6")  # too low for all lines: those with the least loss are shown
     monkeypatch.setenv("COLUMNS", "40")
     screen.truncate(0)
     table.tell(progress_of(1000))
@@ -53,14 +53,14 @@ def test_live_table(monkeypatch):
     assert "10  " not in screen.getvalue().splitlines()[3]
 
 
-def test_lines_and_objects(monkeypatch, capsys):
+def test_lines_and_json(monkeypatch, capsys):
     point = point_of(thresher.FTRLClassifier(), 0, {"l1": 0.1, "beta": 1.0})
     monkeypatch.setattr("thresher.cli.render.search_progress._LINE_SECONDS", 0.0)
     monkeypatch.setattr("thresher.cli.render.search_progress._JSON_SECONDS", 0.0)
     for quiet, as_json in ((False, False), (False, True), (True, False)):
         SearchTable([point], quiet, as_json).tell(progress_of(1000, losses={0: 0.25}))
-    out, told = capsys.readouterr()
-    assert told == (
+    out, shown = capsys.readouterr()
+    assert shown == (
         "pass 1/1: 1,000 rows, 18 models, 2.0 s; least loss 0.2500 with l1=0.1, beta=1\n"
     )
     event = json.loads(out)
@@ -68,7 +68,7 @@ def test_lines_and_objects(monkeypatch, capsys):
     assert (event["best"], event["loss"]) == ({"l1": 0.1, "beta": 1.0}, 0.25)
 
 
-def test_a_terminal_gets_the_result_alone(tmp_path):
+def test_a_terminal_shows_only_the_result_at_the_end(tmp_path):
     rows = svmlight(tmp_path / "rows.svm", rows=2000, features=4000, repeat=20)
     main, other = pty.openpty()
     arguments = ["tune", rows, "-m", tmp_path / "m", "--grid", "l1=0.1..10:6", "--passes", "2"]
@@ -80,7 +80,7 @@ def test_a_terminal_gets_the_result_alone(tmp_path):
         while True:
             try:
                 piece = os.read(main, 65536)
-            except OSError:  # the other end was closed
+            except OSError:  # the process has ended
                 break
             if not piece:
                 break
@@ -89,12 +89,12 @@ def test_a_terminal_gets_the_result_alone(tmp_path):
     os.close(main)
     assert process.returncode == 0
     text = shown.decode()
-    assert not text or text.rstrip().endswith("\x1b[J")  # taken away at the end
+    assert not text or text.rstrip().endswith("\x1b[J")  # the table is erased at the end
     assert "40,000 rows, 5 folds; 6 combinations, 36 models" in out
     assert "loss so far" not in out
 
 
-def test_interrupted_leaves_nothing(tmp_path):
+def test_an_interrupted_search_writes_no_files(tmp_path):
     rows = svmlight(tmp_path / "rows.svm", rows=2000, repeat=100)
     arguments = ["tune", rows, "-m", tmp_path / "m", "--grid", "l1=0.1..10:8", "--passes", "500"]
     arguments += ["--html", tmp_path / "page.html", "--json"]
@@ -102,10 +102,10 @@ def test_interrupted_leaves_nothing(tmp_path):
     with subprocess.Popen(
         [*THRESHER, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        process.stdout.readline()  # it is under way
+        process.stdout.readline()  # the search has started
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=100)
+        _, shown = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert told == "interrupted\n"
+    assert shown == "interrupted\n"
     assert set(tmp_path.iterdir()) == before

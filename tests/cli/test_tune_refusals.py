@@ -1,4 +1,4 @@
-"""What `thresher tune` refuses, and how it ends: early, in one line, and with nothing written."""
+"""Errors of `thresher tune`: early, with one line, and without output files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GRID = ("--grid", "l1=0.1,1")
 
 
 def piped(rows, *arguments):
-    """Run the command with a pipe that still has rows to give when it ends."""
+    """Run the command with a pipe that still has rows when the command ends."""
     with subprocess.Popen(["cat", rows], stdout=subprocess.PIPE) as cat:
         done = subprocess.run(
             [*THRESHER, *map(str, arguments)],
@@ -48,8 +48,8 @@ def piped(rows, *arguments):
 @pytest.mark.parametrize(
     "attempt", [0, *(pytest.param(n, marks=pytest.mark.soak) for n in (1, 2, 3))]
 )
-def test_an_error_early_in_a_pipe_ends_it_cleanly(folder, tmp_path, attempt):
-    """Threads that read from Python are joined before it ends; they used to abort it."""
+def test_an_early_error_in_a_pipe_ends_the_process_cleanly(folder, tmp_path, attempt):
+    """Threads that read from Python must be joined before the process ends."""
     threads = ["--threads", 2 + attempt]
     model = tmp_path / "m"
     done = piped(folder / "classes.svm", "tune", "-", "-m", model, *GRID, *threads)
@@ -63,8 +63,8 @@ def test_an_error_early_in_a_pipe_ends_it_cleanly(folder, tmp_path, attempt):
     assert not model.exists()
 
 
-def test_a_reading_left_behind_ends_with_python(folder):
-    """In Python as well, and where the pipe has nothing more to give and stays open."""
+def test_an_unfinished_reading_does_not_block_the_end_of_python(folder):
+    """The command ends even if the pipe stays open without more rows."""
     code = (
         "import thresher\n"
         "blocks = thresher.scan('-', threads=3).blocks()\n"
@@ -74,8 +74,10 @@ def test_a_reading_left_behind_ends_with_python(folder):
     with subprocess.Popen(
         [THRESHER[0], "-c", code], bufsize=0, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        with contextlib.suppress(BrokenPipeError):  # it may have ended before it was given all
-            process.stdin.write((folder / "classes.svm").read_bytes()[: 3 << 19])  # over a block
+        with contextlib.suppress(BrokenPipeError):  # the process may end before it reads all
+            process.stdin.write(
+                (folder / "classes.svm").read_bytes()[: 3 << 19]
+            )  # more than a block
         try:
             process.wait(60)
         finally:
@@ -91,7 +93,7 @@ def test_a_reading_left_behind_ends_with_python(folder):
         (["--multiclass"], "--multiclass from standard input needs --classes, or --cache FILE"),
     ],
 )
-def test_what_a_pipe_cannot(folder, tmp_path, options, message):
+def test_options_that_standard_input_does_not_allow(folder, tmp_path, options, message):
     rows = (folder / "rows.svm").read_bytes()
     done = called("tune", "-", "-m", tmp_path / "m", *GRID, *options, code=2, stdin=rows)
     assert done.stderr.startswith(message)
@@ -103,7 +105,7 @@ def test_what_a_pipe_cannot(folder, tmp_path, options, message):
 # ---- outputs -------------------------------------------------------------------------------------
 
 
-def test_outputs_are_files_of_their_own(folder, tmp_path):
+def test_outputs_must_be_different_files(folder, tmp_path):
     data, model, link = folder / "rows.svm", tmp_path / "m", tmp_path / "link"
     message = "is also the file of --model; give two different files"
     for options in (["--html", model], ["--html", tmp_path / "." / "m"], ["--cache", model]):
@@ -127,7 +129,7 @@ def test_outputs_are_files_of_their_own(folder, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
-def test_both_files_or_none(folder, tmp_path):
+def test_model_and_page_are_written_both_or_not_at_all(folder, tmp_path):
     data, model, page = folder / "rows.svm", tmp_path / "m", tmp_path / "page.html"
     for places in ([model, "/dev/full"], ["/dev/full", page]):
         done = called("tune", data, "-m", places[0], "--html", places[1], *GRID, code=1)
@@ -136,16 +138,16 @@ def test_both_files_or_none(folder, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder that takes no files")
-def test_places_are_tried_before_rows_are_read(tmp_path):
+def test_output_folders_are_checked_before_rows_are_read(tmp_path):
     done = called("tune", "absent.svm", "-m", tmp_path / "m", "--html", "/proc/x", *GRID, code=1)
-    assert done.stderr.startswith("/proc/x: ")  # and not that there are no rows
+    assert done.stderr.startswith("/proc/x: ")  # not an error about missing rows
     assert not list(tmp_path.iterdir())
 
 
-# ---- words ---------------------------------------------------------------------------------------
+# ---- messages ------------------------------------------------------------------------------------
 
 
-def test_errors_speak_of_options(folder, tmp_path):
+def test_errors_name_options(folder, tmp_path):
     data, model = folder / "rows.svm", tmp_path / "m"
     done = called("tune", data, "-m", model, *GRID, "--memory", "100", code=1)
     assert "raise --memory, or use --store hashed" in done.stderr
@@ -176,7 +178,7 @@ def test_one_combination_and_losses_in_a_grid(folder, tmp_path):
     assert "loss is also given by --loss" in done.stderr
 
 
-def test_page_says_how_it_was_made(folder, tmp_path):
+def test_the_page_shows_the_command_and_settings(folder, tmp_path):
     page = tmp_path / "page.html"
     options = ["--grid", "l1=0.01..100:6", "--seed", "3", "--shuffle", "--beta", "0.5"]
     options += ["--scoring", "log_loss"]
@@ -185,7 +187,7 @@ def test_page_says_how_it_was_made(folder, tmp_path):
     names = [name.text for name in root.findall(".//dt")]
     facts = dict(zip(names, (value.text for value in root.findall(".//dd")), strict=True))
     assert (facts["loss"], facts["seed"], facts["rule"]) == ("logistic", "3", "ftrl")
-    assert facts["score"] == "log_loss; shown is the log loss"
+    assert facts["score"] == "log_loss; the table shows the log loss"
     assert facts["passes"] == "1, rows shuffled within blocks"
     assert facts["store"] == "dense, float32"
     assert "beta=0.5" in facts["other parameters"]
@@ -196,15 +198,15 @@ def test_page_says_how_it_was_made(folder, tmp_path):
     assert [head.get("scope") for head in heads] == ["col"] * 5
     note = root.find(".//p").text
     assert "+- is its standard error" in note
-    assert "nonzeros are those of the model that learned from all rows" in note
+    assert "Nonzeros are of the model trained on all rows" in note
     assert "chosen: the sparsest within one standard error of the best" in note
 
 
 # ---- interruptions -------------------------------------------------------------------------------
 
 
-def test_interrupted_while_modules_are_loaded(folder, tmp_path):
-    """From when the command line has begun; Python itself takes a moment before."""
+def test_interrupt_while_modules_are_imported(folder, tmp_path):
+    """Ctrl-C ends the command with one line, as soon as Thresher's own code runs."""
     slow = (
         "import sys\n"
         "class Slow:\n"
@@ -226,6 +228,6 @@ def test_interrupted_while_modules_are_loaded(folder, tmp_path):
             assert process.stdout.readline() == "now\n"
             time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=60)
-        assert (process.returncode, told) == (130, "interrupted\n"), module
+            _, shown = process.communicate(timeout=60)
+        assert (process.returncode, shown) == (130, "interrupted\n"), module
     assert run("--version").stdout.startswith("thresher ")

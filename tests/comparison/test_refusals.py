@@ -96,7 +96,7 @@ def test_invalid_data():
         (np.full((60, 25), np.nan), y, None, "X: the value of row 0, column 0, is NaN"),
         (sp.csr_matrix(spoiled), y, None, "X: the value of row 7, column 3, is inf"),
         (np.zeros((60, 25)), y, None, "all values of the training rows are zero"),
-        (X * 1e200, y, None, "the largest value is .*e.200, too large"),
+        (X * 1e200, y, None, "the largest value is .*e.200, and its square is too large"),
         (X, np.where(y, np.nan, 1.0), None, "y: the label of row 0 is nan; labels must be finite"),
         (X, np.array([None, "a"] * 30), None, "y: the label of row 0 is missing: None"),
         (X, np.array([1, "a"] * 30, dtype=object), None, "of one kind; row 0 has 1 .number., row"),

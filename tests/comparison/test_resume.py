@@ -15,7 +15,7 @@ from thresher.comparison.rows import _digest
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Ends the comparison as if the process were killed."""
 
 
 @pytest.mark.parametrize("after", [1, 3, 5, 7])

@@ -1,7 +1,7 @@
-"""The native core equals the naive oracles: the same weights, support, predictions and losses.
+"""The native core equals the naive oracles: weights, support, predictions and losses.
 
-Over losses, schedules, stores, number types, orders, batch splits and resume points (P-03, P-04,
-P-06, P-08, P-18, P-20).
+This is tested over losses, schedules, stores, number types, orders, batches and resume points
+(P-03, P-04, P-06, P-08, P-18, P-20).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from thresher.rules import RULES
 
 @st.composite
 def truncation(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw parameters of the truncated gradient; ceilings and amounts are no round numbers."""
+    """Draw parameters of truncated gradient; ceilings and gravities are not round numbers."""
     shrink = draw(st.sampled_from(["truncate", "truncate", "round", "subgradient"]))
     ceilings = [0.0317, 0.213] if shrink == "round" else [np.inf, np.inf, 0.0317, 0.213]
     return {
@@ -55,7 +55,7 @@ def test_truncated_gradient(
     """P-03, P-04, P-06: lazy equals eager for every shrink, ceiling, schedule and average."""
     stream = data.draw(streams(params["loss"]))
     if dtype == "float32" and params["shrink"] == "subgradient":
-        assume(not params["gravity"])  # swings around zero: a rounding error becomes a step
+        assume(not params["gravity"])  # weights oscillate around zero, so rounding errors grow
     sweep = data.draw(st.sampled_from([2, 7, 1 << 20]))
     oracle = truncated_gradient(
         stream.X, stream.y, stream.passes, sample_weight=stream.weight, dtype=np.dtype(dtype),
@@ -102,7 +102,7 @@ def test_forward_backward(
 def test_rules_equal_their_oracles(
     rule: str, data: st.DataObject, loss: str, fit: bool, store: str, dtype: str
 ) -> None:
-    """FTRL (R-8.4), dual averaging (R-8.1), AdaGrad: weights that return to exact zero."""
+    """FTRL (R-8.4), dual averaging (R-8.1) and AdaGrad, whose weights return to exact zero."""
     stream, case = data.draw(streams(loss)), CASES[rule]
     assert case.oracle is not None
     params = draw_values(data.draw, case.drawn) | {"loss": loss, "fit_intercept": fit}
@@ -132,7 +132,7 @@ def test_averaged_sgd(
     data: st.DataObject, loss: str, alpha: float, center: bool, fit_intercept: bool, store: str,
     dtype: str,
 ) -> None:  # fmt: skip
-    """P-18: the last and the averaged predictor, plain and centred, equal the dense recursion."""
+    """P-18: last and averaged weights, plain and centred, equal the dense recursion."""
     assume(not (center and loss == "clipped_square"))
     stream = data.draw(streams(loss))
     oracle = averaged(
@@ -156,10 +156,10 @@ RESUMED = [(RULES[rule].core, params) for rule, case in CASES.items() for params
 
 @pytest.mark.parametrize(("rule", "params"), RESUMED)
 @given(data=st.data(), dtype=st.sampled_from(["float32", "float64"]))
-def test_neither_batches_nor_looking_nor_stores_matter(
+def test_batches_reads_and_stores_do_not_matter(
     rule: str, params: dict[str, Any], data: st.DataObject, dtype: str
 ) -> None:
-    """R-0.8, P-20: bit for bit the same however the rows are split, saved, looked at or stored."""
+    """R-0.8, P-20: results are bit-identical for any batches, stores, saves and reads between."""
     stream = data.draw(streams("logistic"))
     order = np.concatenate(stream.passes)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(order)), max_size=4)))
@@ -192,7 +192,7 @@ def test_neither_batches_nor_looking_nor_stores_matter(
 
 @given(data=st.data(), params=truncation())
 def test_prediction_sequence(data: st.DataObject, params: dict[str, Any]) -> None:
-    """P-03: the prediction before every step is the eager one's."""
+    """P-03: the prediction before every step equals that of the eager oracle."""
     stream = data.draw(streams(params["loss"]))
     params["average"] = False
     oracle = truncated_gradient(
@@ -213,8 +213,8 @@ def test_prediction_sequence(data: st.DataObject, params: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
-def test_weights_that_vanish_beside_what_is_owed(store: str, average: bool) -> None:
-    """A weight of 1e-19, when 0.5 has been owed since the sweep, is neither lost nor misread."""
+def test_weights_far_smaller_than_the_pending_shrinkage(store: str, average: bool) -> None:
+    """A weight of 1e-19 with a pending shrinkage of 0.5 is neither lost nor misread."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=200), 1e-18 * rng.normal(size=200)])
     stream = Stream(X, rng.choice([-1.0, 1.0], 200), None, [np.arange(200)])

@@ -1,4 +1,4 @@
-"""A lane equals the same model trained alone: over rules, losses, masks, classes, stores."""
+"""A lane equals the same model trained separately: over rules, losses, masks, classes, stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRIDS = {rule: case.lanes for rule, case in CASES.items() if case.lanes}
 @st.composite
 def cases(draw: Any) -> dict[str, Any]:
     rule = draw(st.sampled_from(sorted(GRIDS)))
-    # averaged SGD makes roundings of clipped_square large: steps of 1 / (alpha t), rows scaled
+    # with clipped_square, rounding errors of averaged SGD are large: its steps are 1 / (alpha t)
     left_out = "clipped_square" if rule == "averaged-sgd" else ""
     losses = [m for m in RULES[rule].losses if m != left_out] or ["margin"]
     loss = draw(st.sampled_from(losses))
@@ -54,7 +54,7 @@ def cases(draw: Any) -> dict[str, Any]:
 
 @settings(max_examples=max(100, settings.default.max_examples))
 @given(cases())
-def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
+def test_a_lane_equals_a_separate_model(case: dict[str, Any]) -> None:
     rule, dtype, store, rng = case["rule"], case["dtype"], case["store"], case["rng"]
     rows, width = 60, 12
     X = rows_of(rng, rows, width, dtype)
@@ -69,10 +69,10 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
     numbers, words, clocks, targets = [], [], [], []
     for i, point in enumerate(case["points"]):
         params = defaults(rule) | point | {"fit_intercept": case["intercept"]}
-        told, said = core_parameters(rule, params, rows)
-        told["sweep_events"] = float(case["sweep_events"])
-        numbers.append(told)
-        words.append(said)
+        own_numbers, own_words = core_parameters(rule, params, rows)
+        own_numbers["sweep_events"] = float(case["sweep_events"])
+        numbers.append(own_numbers)
+        words.append(own_words)
         clocks.append(i % case["clocks"])
         targets.append(i % case["classes"] if several else -1)
     seen = (rng.random((rows, case["clocks"])) < 0.8).astype(np.uint8)
@@ -122,7 +122,7 @@ def test_a_lane_equals_the_model_trained_alone(case: dict[str, Any]) -> None:
             assert stopped[lane]
             continue
         assert not stopped[lane]
-        if alone.loss_sum > 500:  # what explodes makes roundings large
+        if alone.loss_sum > 500:  # near divergence, rounding errors are large
             continue
         assert (np.isnan(before[:, lane]) == np.isnan(expected)).all()
         if lane == 0:
@@ -158,18 +158,19 @@ def levels() -> list[str]:
 @pytest.mark.parametrize(
     "rule", ["truncated-gradient", "ftrl", "averaged-sgd", "margin-perceptron"]
 )
-def test_all_levels_give_the_same_bits(rule: str, lanes: int, dtype: str) -> None:
+def test_all_instruction_sets_give_the_same_bits(rule: str, lanes: int, dtype: str) -> None:
     rng = np.random.default_rng(lanes)
     X = rows_of(rng, 200, 30, dtype)
     y = np.sign(rng.standard_normal(200))
     own = {"truncated-gradient": "gravity", "averaged-sgd": "alpha"}.get(rule, "l1")
-    told = [
+    arguments = [
         core_parameters(rule, defaults(rule) | {own: 0.001 * (i + 1)}, None) for i in range(lanes)
     ]
     states = []
     for level in levels():
         made = _core.make_lanes(
-            RULES[rule].core, "dense", dtype, 30, [n for n, _ in told], [w for _, w in told],
+            RULES[rule].core, "dense", dtype, 30, [n for n, _ in arguments],
+            [w for _, w in arguments],
             [0] * lanes, [-1] * lanes, level,
         )  # fmt: skip
         made.learn(batch_of(X, y))

@@ -72,7 +72,7 @@ def test_core_equals_oracle(
     data: st.DataObject, loss: str, rejection: float, keep: float, min_updates: int, paths: int,
     target: int, jobs: int,
 ) -> None:  # fmt: skip
-    """Weights, intercept, probabilities, updates and stages of purge."""
+    """Weights, intercept, probabilities, updates and purge stages are equal."""
     stream = data.draw(streams("logistic"))
     params = {
         "loss": loss, "eta0": 0.25 if loss == "squared_hinge" else 1.0, "rejection": rejection,
@@ -89,15 +89,15 @@ def test_core_equals_oracle(
     seen = np.any(counted != 0, axis=0)
     np.testing.assert_array_equal(keys, np.flatnonzero(seen))
     np.testing.assert_array_equal(probability, expected.probability[seen])
-    # Squared hinge comes to its margin step by step; whether a gap of 1e-16 is left is rounding.
+    # Squared hinge approaches its margin slowly; a remaining gap of 1e-16 is a rounding error.
     slack = 0.05 if loss == "squared_hinge" else 0.0
     np.testing.assert_allclose(updates, expected.updates[seen], rtol=slack, atol=20 * slack)
     np.testing.assert_array_equal(purged, expected.purged[seen])
 
 
 @given(data=st.data(), dtype=st.sampled_from(["float32", "float64"]))
-def test_neither_jobs_nor_saving_matter(data: st.DataObject, dtype: str) -> None:
-    """R-13.16, P-20: bit for bit the same, over two batches saved and restored in between."""
+def test_threads_and_saving_do_not_matter(data: st.DataObject, dtype: str) -> None:
+    """R-13.16, P-20: results are bit-identical, with a save and a restore between two batches."""
     stream = data.draw(streams("logistic"))
     half = max(1, len(stream.y) // 2)
     parts = [slice(0, half), slice(half, None)] if len(stream.y) > 1 else [slice(None)]
@@ -124,7 +124,7 @@ def problem(rows: int = 400, width: int = 300) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, :5].sum(axis=1) + 0.05 * rng.normal(size=rows) > 0, 1.0, -1.0)
 
 
-def test_single_precision_is_near() -> None:
+def test_single_precision_is_close_to_double() -> None:
     X, y = problem()
     stream = Stream(X.astype(np.float32).astype(float), y, None, [])
     single, double = (learned(stream, dtype, target=5) for dtype in ("float32", "float64"))
@@ -132,8 +132,8 @@ def test_single_precision_is_near() -> None:
     np.testing.assert_array_equal(single.weights()[0], np.arange(5))
 
 
-def test_a_batch_after_another_keeps_what_was_found() -> None:
-    """Purged stays purged; features judged by all evidence so far; rows are counted together."""
+def test_a_second_batch_keeps_the_evidence_of_the_first() -> None:
+    """Purged features stay purged; features are judged by all rows so far."""
     X, y = problem(800)
     clf = StabilizedClassifier(target_nnz=5, random_state=0)
     clf.partial_fit(X[:400], y[:400], classes=[-1, 1])
@@ -142,15 +142,15 @@ def test_a_batch_after_another_keeps_what_was_found() -> None:
     second = clf.model_.evidence
     assert first is not None
     assert second is not None
-    gone = first.features[first.purged >= 0]
-    assert set(gone) <= set(second.features[second.purged >= 0])
+    purged = first.features[first.purged >= 0]
+    assert set(purged) <= set(second.features[second.purged >= 0])
     np.testing.assert_array_equal(clf.model_.indices, np.arange(5))
     assert clf.model_.why(0).documents == np.count_nonzero(X[:, 0])
-    assert clf.score(X, y) > 0.8  # a third of the rows have none of the five
+    assert clf.score(X, y) > 0.8  # a third of the rows have none of the five features
 
 
-def test_rare_features_wait() -> None:
-    """A feature below min_updates is not purged: a later batch may bring enough rows."""
+def test_rare_features_are_not_purged() -> None:
+    """A feature below min_updates is not judged: a later batch may have enough rows."""
     X, y = problem(400, 20)
     X[:, 19] = 0.0
     X[:3, 19] = y[:3]
@@ -163,8 +163,8 @@ def test_rare_features_wait() -> None:
     assert clf.model_.why(19).weight > 0
 
 
-def test_a_strong_feature_that_comes_late_may_stay() -> None:
-    """Features are judged by mean weight and combined z, not by how long they have been known."""
+def test_a_strong_feature_that_first_occurs_late_is_kept() -> None:
+    """Features are judged by mean weight and combined z, not by their number of rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 40))
     X[:600, 39] = 0.0
@@ -178,18 +178,18 @@ def test_a_strong_feature_that_comes_late_may_stay() -> None:
 
 
 @pytest.mark.parametrize("rows", [7, 40, 1000])
-def test_small_batches_do_not_condemn(rows: int) -> None:
+def test_small_batches_do_not_purge_good_features(rows: int) -> None:
     X, y = problem(2000, 50)
     clf = StabilizedClassifier(target_nnz=5, random_state=0)
     for start in range(0, 2000, rows):
         clf.partial_fit(X[start : start + rows], y[start : start + rows], classes=[-1, 1])
         assert clf.model_.nnz <= 5
     assert len(set(clf.model_.indices.tolist()) & set(range(5))) >= 4
-    assert clf.score(X, y) > 0.7  # 0.83 at best
+    assert clf.score(X, y) > 0.7  # the best possible is 0.83
 
 
 def test_interrupted() -> None:
-    """Ctrl-C is seen within a stage, and leaves the learner as it was."""
+    """Ctrl-C stops training within a stage, and the estimator stays unfitted."""
     X, y = problem(4000, 200)
     clf = StabilizedClassifier(random_state=0, n_jobs=2, passes=1000)
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
@@ -202,7 +202,7 @@ def test_interrupted() -> None:
     assert not hasattr(clf, "history_")
 
 
-def test_states_that_do_not_fit_are_refused() -> None:
+def test_damaged_and_unsuitable_states_are_refused() -> None:
     X, y = problem(60, 12)
     batch = as_batch(X)
     batch.set_targets(y.astype(float), None)
@@ -213,13 +213,13 @@ def test_states_that_do_not_fit_are_refused() -> None:
 
     kept: list[Any] = []
     learns(learner(12), kept.append)
-    with pytest.raises(ValueError, match="during the call alone"):
+    with pytest.raises(ValueError, match="only be called within the callback"):
         kept[0]()
     states: list[bytes] = []
     whole = learns(learner(12), lambda state: states.append(state()))
     with pytest.raises(ValueError, match="has learned nothing"):
         learns(whole, None, states[0])
-    with pytest.raises(ValueError, match="a stream is not resumed"):
+    with pytest.raises(ValueError, match="cannot be resumed within a batch"):
         learns(learner(12, streams=1), None, states[0])
     for damaged in (states[0][:-8], states[0] + b"12345678", b"12345678" + states[0][8:]):
         model = learner(12)

@@ -27,14 +27,14 @@ def test_margin_perceptron(
     data: st.DataObject, margin: float, eta: float, l1: float, shrink: str, fit_intercept: bool,
     store: str, dtype: str,
 ) -> None:  # fmt: skip
-    """R-9.1, A-33, and what certificates need: updates, culprits, the norm bound (R-9.7, R-9.8)."""
+    """R-9.1, A-33, and the facts of certificates: updates, culprits, norm bound (R-9.7, R-9.8)."""
     stream = data.draw(streams("logistic"))
     passes = [np.concatenate(stream.passes)]  # the core does not stop by itself after a pass
     oracle = margin_perceptron(
         stream.X, stream.y, passes, margin=margin, eta=eta, l1=l1, shrink=shrink,
         fit_intercept=fit_intercept, sample_weight=stream.weight, dtype=np.dtype(dtype),
     )  # fmt: skip
-    # A rounding error at the margin would decide about an update.
+    # Exactly at the margin, a rounding error would decide whether there is an update.
     y = stream.y[passes[0][: oracle.steps]]
     gaps = np.abs(y * np.array(oracle.predictions) - margin)
     assume(np.all((gaps > 1e-4) | (np.array(oracle.predictions) == 0)))
@@ -64,7 +64,9 @@ def test_margin_perceptron(
 
 @given(data=st.data(), l1=st.sampled_from([0.0, 0.0103]), dtype=DTYPES)
 def test_margin_perceptron_pauses(data: st.DataObject, l1: float, dtype: str) -> None:
-    """R-9.3: after the update that reaches a number of weights, overshooting by less than a row."""
+    """R-9.3: it pauses after the update that reaches the number of nonzeros; the excess is below
+    the number of features in a row.
+    """
     stream = data.draw(streams("logistic", weighted=False))
     order = np.concatenate(stream.passes)
     limit = data.draw(st.integers(1, stream.width))

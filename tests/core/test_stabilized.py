@@ -26,7 +26,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def learner(width: int, dtype: str = "float64", **params: Any) -> _core.StabilizedLearner:
-    """Make a learner of the published variant; what is not given has a plain default."""
+    """Make a learner of the published variant, with simple defaults."""
     assert set(params) <= set(DEFAULTS)
     values = DEFAULTS | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}
@@ -83,10 +83,10 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
 def test_core_equals_oracle(
     data: st.DataObject, params: dict[str, Any], passes: int, jobs: int
 ) -> None:
-    """R-13: weights, stable set, probabilities, updates, stages of purge, on any number of jobs."""
+    """R-13: weights, stable set and evidence are equal, for any number of threads."""
     stream = data.draw(streams(params["loss"]))
     expected = oracle_of(stream, passes, **params)
-    assume(np.abs(expected.paths).max() < 100)  # where rates explode, rounding errors do too
+    assume(np.abs(expected.paths).max() < 100)  # near divergence, rounding errors are large
     model = learned(stream, passes, jobs, **params)
     w = mean_weights(model, stream.width)
     np.testing.assert_allclose(w, expected.weights, rtol=0, atol=1e-10)
@@ -97,20 +97,20 @@ def test_core_equals_oracle(
     np.testing.assert_array_equal(probability, expected.probability[seen])
     np.testing.assert_array_equal(updates, expected.updates[seen])
     np.testing.assert_array_equal(purged, expected.purged[seen])
-    assert np.all(w[~expected.active] == 0)  # support within Omega; purged stays purged
+    assert np.all(w[~expected.active] == 0)  # the support is in Omega; purged stays purged
 
 
 @given(data=st.data(), params=parameters())
-def test_stages_are_those_of_the_oracle(data: st.DataObject, params: dict[str, Any]) -> None:
-    """Gravity, rejection, share of stable features and burst size at every stage told of."""
+def test_stages_equal_those_of_the_oracle(data: st.DataObject, params: dict[str, Any]) -> None:
+    """Gravity, rejection, share of stable features and burst size are equal at every stage."""
     stream = data.draw(streams(params["loss"]))
     run = oracle_of(stream, 3, **params)
     assume(np.abs(run.paths).max() < 100)
     expected = run.trace
-    told: list[_core.Stage] = []
+    stages: list[_core.Stage] = []
     model = learner(stream.width, **params)
-    model.learn(stream.batch(), 3, 0.0, 2, lambda stage: told.append(stage) is None)
-    for stage in told:
+    model.learn(stream.batch(), 3, 0.0, 2, lambda stage: stages.append(stage) is None)
+    for stage in stages:
         oracle = expected[stage.number - 1]
         assert (stage.rows, stage.burst) == (oracle.rows, oracle.K)
         assert stage.gravity == pytest.approx(oracle.gravity, rel=1e-9, abs=1e-12)
@@ -119,10 +119,10 @@ def test_stages_are_those_of_the_oracle(data: st.DataObject, params: dict[str, A
 
 
 @given(data=st.data(), params=parameters(), dtype=st.sampled_from(["float32", "float64"]))
-def test_neither_jobs_nor_saving_matter(
+def test_threads_and_saving_do_not_matter(
     data: st.DataObject, params: dict[str, Any], dtype: str
 ) -> None:
-    """R-13.16, P-20: bit for bit the same; partial_fit of batches saved and restored in between."""
+    """R-13.16, P-20: bit-identical, also over batches with a save and a restore between."""
     stream = data.draw(streams(params["loss"]))
     half = max(1, len(stream.y) // 2)
     parts = [slice(0, half), slice(half, None)] if len(stream.y) > 1 else [slice(None)]
@@ -150,7 +150,7 @@ def test_neither_jobs_nor_saving_matter(
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("keep", [0.0, 0.6])
 def test_rare_and_frequent_features(burst: int, dtype: str, keep: float) -> None:
-    """Bursts that see few features of many, and most of few; stored zeros do not count (R-0.7)."""
+    """A burst sees few of many features, or most of a few; stored zeros do not count (R-0.7)."""
     rng = np.random.default_rng(burst)
     for width in (30, 700):
         X = rng.normal(size=(300, width)) * (rng.random((300, width)) < 8 / width)
@@ -180,7 +180,7 @@ def test_rare_and_frequent_features(burst: int, dtype: str, keep: float) -> None
             np.testing.assert_array_equal(purged, expected.purged[keys])
 
 
-def test_float32_is_near() -> None:
+def test_float32_is_close_to_float64() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3)
     stream = Stream(X, np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0), None, [])
@@ -191,21 +191,23 @@ def test_float32_is_near() -> None:
     np.testing.assert_allclose(mean_weights(single, 30), expected, atol=1e-5)
 
 
-def test_ends_when_the_model_stands_still() -> None:
-    """R-13.14: with tol, not before nothing is purged any more; without, never."""
+def test_training_ends_when_the_model_no_longer_changes() -> None:
+    """R-13.14: with tol, it ends when no more features are purged; without tol, it does not."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 10))
     stream = Stream(X, np.where(X[:, 0] > 0, 1.0, -1.0), None, [])
     rows = []
     for tol in (0.0, 10.0):
-        told: list[_core.Stage] = []
+        stages: list[_core.Stage] = []
         model = learner(10, rejection=0.0, keep=0.0)
-        model.learn(stream.batch(), 50, tol, 1, lambda stage, told=told: told.append(stage) is None)
-        rows.append(told[-1].rows)
+        model.learn(
+            stream.batch(), 50, tol, 1, lambda stage, stages=stages: stages.append(stage) is None
+        )
+        rows.append(stages[-1].rows)
     assert rows[1] < rows[0]
 
 
-def test_bad_rows_leave_the_learner_as_it_was() -> None:
+def test_bad_rows_do_not_change_the_learner() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, 10))
     stream = Stream(X, np.where(X[:, 0] > 0, 1.0, -1.0), None, [])
@@ -232,7 +234,7 @@ def test_bad_rows_leave_the_learner_as_it_was() -> None:
 def test_without_rejection_it_is_the_mean_of_plain_sgd(
     data: st.DataObject, loss: str, passes: int
 ) -> None:
-    """P-16: beta_0 = 0 and pi_0 = 0; each path takes whole stages, in its own order again."""
+    """P-16, with beta_0 = 0 and pi_0 = 0. Each path repeats its own order, for whole stages."""
     stream = data.draw(streams(loss))
     params = {"loss": loss, "rejection": 0.0, "keep": 0.0, "paths": 3}
     taken = oracle_of(stream, passes, **params).trace[-1].rows

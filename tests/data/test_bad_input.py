@@ -1,4 +1,4 @@
-"""Values, shapes and labels that cannot be learned from: refused by name, and nothing is lost."""
+"""Bad values, shapes and labels raise errors that name them, and do not change the estimator."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def target(estimator: Any) -> np.ndarray:
 
 
 def state(estimator: Any) -> tuple[Any, ...]:
-    """All that a failed call must leave alone; not from a cache, but as the learners answer."""
+    """Return all that a failed call must not change; predictions come from the learners."""
     scores = getattr(estimator, "decision_function", estimator.predict)(X)
     history = [record._replace(seconds=0.0) for record in estimator.history_]
     kept = (estimator.n_features_in_, estimator.n_iter_)
@@ -103,7 +103,7 @@ def test_values_must_be_finite(estimator: Any, kind: Any, value: float, row: int
 @every_estimator
 @both_kinds
 def test_values_must_be_finite_where_no_step_is_made(estimator: Any, kind: Any) -> None:
-    """A bad row is found though it weighs nothing, be it the first."""
+    """A bad row is found although it is the first and its weight is 0."""
     bad = X.copy()
     bad[0, 4] = np.nan
     more = {"classes": [0, 1]} if is_classifier(estimator) else {}
@@ -203,7 +203,7 @@ def test_models_refuse_rows_of_another_width(kind: Any, columns: int) -> None:
         model.predict(kind(np.ones((3, columns))))
 
 
-def test_models_refuse_what_is_no_matrix() -> None:
+def test_models_need_matrices() -> None:
     model = TruncatedGradientClassifier(eta0=0.1).fit(X, LABELS).model_
     with pytest.raises(ValueError, match=r"shape|dimension|2"):
         model.predict(X[0])
@@ -263,7 +263,7 @@ def test_labels_of_regressors(cls: Any, loss: str, y: np.ndarray, words: str) ->
 
 # ---- divergence -------------------------------------------------------------------------------
 
-LOUD = np.arange(60) >= 40  # rows that come late
+LOUD = np.arange(60) >= 40  # the last rows
 DIVERGING = [
     (TruncatedGradientRegressor(eta0=1e6, gravity=1e-4, random_state=0), X, {}),
     (TruncatedGradientRegressor(eta0=1e6, shuffle=False), X * (1.0 + 99.0 * LOUD[:, None]), {}),
@@ -332,7 +332,7 @@ def test_failing_fit_leaves_a_fitted_estimator_as_it_was(estimator: Any, warm_st
 
 @every_classifier
 def test_failing_partial_fit_keeps_the_outputs_together(estimator: Any) -> None:
-    """Rows before the bad one may have been learned, but by all classes or by none."""
+    """Either all outputs learn the rows before the bad one, or none does."""
     bad = X.copy()
     bad[33, 1] = np.nan
     model = clone(estimator).partial_fit(X, THREE, classes=["a", "b", "c"])
@@ -376,7 +376,7 @@ print("intact", flush=True)
     ],
 )
 def test_ctrl_c_in_the_middle_of_fit(name: str, cuts: str, warm_start: bool) -> None:
-    """It comes through at once, and the estimator is what it was before."""
+    """It ends fit immediately, and does not change the estimator."""
     code = INTERRUPTED.format(name=name, cuts=cuts, warm_start=warm_start)
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -388,7 +388,7 @@ def test_ctrl_c_in_the_middle_of_fit(name: str, cuts: str, warm_start: bool) -> 
             for _ in range(2):
                 assert process.stdout.readline() == "ready\n"
                 with pytest.raises(subprocess.TimeoutExpired):
-                    process.wait(0.3)  # fit is under way
+                    process.wait(0.3)  # fit is running
                 process.send_signal(signal.SIGINT)
                 assert process.stdout.readline() == "interrupted\n"
             assert process.stdout.read() == "intact\n"

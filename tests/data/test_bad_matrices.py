@@ -1,4 +1,4 @@
-"""Matrices that are odd but right are learned from as they should be; damaged ones are refused."""
+"""Unusual but valid matrices are learned like any other; damaged matrices raise errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LABELS = np.where(SIGNAL > 0, 1, 0)
 
 
 def fitted(rule: str, X: Any) -> Any:
-    """The rule in double precision, after two passes over the rows of X."""
+    """Return an estimator in double precision, after two passes over the rows of X."""
     estimator = clone(ESTIMATORS[rule]).set_params(dtype="float64", passes=2, shuffle=False)
     return estimator.fit(X, LABELS if is_classifier(estimator) else SIGNAL)
 
@@ -68,19 +68,19 @@ def assert_close(one: Any, other: Any) -> None:
 
 
 def raw(indptr: Any, indices: Any, data: Any, shape: tuple[int, int] = CSR.shape) -> sp.csr_matrix:
-    """A CSR matrix of just these arrays, unchecked."""
+    """Return a CSR matrix of these arrays, without a check."""
     X = sp.csr_matrix(shape)
     X.indptr, X.indices, X.data = np.asarray(indptr), np.asarray(indices), np.asarray(data)
     return X
 
 
-# ---- odd but right ----------------------------------------------------------------------------
+# ---- unusual but valid ------------------------------------------------------------------------
 
 
 @every_rule
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_repeated_indices_add_up(rule: str, index: Any) -> None:
-    """Each value comes in three parts, two of them after the others."""
+    """Each value is the sum of three entries, in different places of the row."""
     rows = [slice(a, b) for a, b in zip(CSR.indptr[:-1], CSR.indptr[1:], strict=True)]
     X = raw(
         CSR.indptr.astype(index) * 3,
@@ -93,12 +93,12 @@ def test_repeated_indices_add_up(rule: str, index: Any) -> None:
     model = fitted(rule, X)
     assert_close(model, fitted(rule, CSR))
     np.testing.assert_allclose(model.predict(X), model.predict(CSR), atol=1e-11)
-    assert len(X.data) == 3 * CSR.nnz  # X is as it was
+    assert len(X.data) == 3 * CSR.nnz  # X was not changed
 
 
 @every_rule
 def test_repeated_neighbours_add_up(rule: str) -> None:
-    """The commonest way: a pair of equal indices side by side, in sorted rows."""
+    """The most common case: two equal indices next to each other, in sorted rows."""
     X = raw(CSR.indptr * 2, np.repeat(CSR.indices, 2), np.repeat(CSR.data / 2, 2))
     assert_close(fitted(rule, X), fitted(rule, CSR))
 
@@ -116,8 +116,8 @@ def test_unsorted_indices(rule: str) -> None:
 
 
 @every_rule
-def test_stored_zeros_are_no_values(rule: str) -> None:
-    """R-0.7: nor do they count in |x|_0."""
+def test_stored_zeros_are_ignored(rule: str) -> None:
+    """R-0.7: they do not count in |x|_0 either."""
     full = raw(np.arange(81) * 15, np.tile(np.arange(15), 80), DENSE.ravel())
     assert full.nnz == DENSE.size
     model = fitted(rule, full)
@@ -192,7 +192,7 @@ def test_row_of_a_million_values(store: str, dtype: str, tolerance: float) -> No
 
 
 def test_indices_beyond_two_to_the_31() -> None:
-    """Only the columns that occur take memory; they learn as in a narrow matrix."""
+    """Only columns that occur take memory; the weights are those of a narrow matrix."""
     columns = np.array([0, 5, 2**31 - 1, 2**31, 2**33 + 7, 2**40 - 1])
     narrow = RNG.normal(size=(200, 6))
     y = np.where(narrow[:, 3] - narrow[:, 5] > 0, "b", "a")
@@ -218,7 +218,7 @@ def test_indices_beyond_two_to_the_31() -> None:
 @pytest.mark.parametrize("rule", ["truncated_gradient", "ftrl", "averaged_sgd"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_64_bit_key(rule: str, dtype: str) -> None:
-    """2^64 - 1 as well, which as int64 is -1."""
+    """Every key can be used, even 2^64 - 1, which is -1 as int64."""
     keys = np.array([0, 1, 2**63 - 1, -(2**63), -2, -1], np.int64)
     rows, starts = RNG.normal(size=(50, 6)), np.arange(0, 301, 6)
     y = np.sign(rows[:, 5] - rows[:, 0])
@@ -279,7 +279,7 @@ def test_indices_outside_the_matrix(rule: str, index: Any) -> None:
 
 @sound_rules
 @pytest.mark.parametrize(("place", "value"), BAD_STARTS)
-def test_row_starts_that_make_no_sense(rule: str, place: int, value: int) -> None:
+def test_invalid_row_starts(rule: str, place: int, value: int) -> None:
     model = fitted(rule, CSR)
     for refuse in (lambda X: fitted(rule, X), model.predict, model.model_.predict):
         with pytest.raises(DataError, match="row starts"):
@@ -301,7 +301,7 @@ print("done")
 
 
 def test_damaged_matrices_do_not_crash_the_mean() -> None:
-    """The mean of the rows is taken before the learner looks at them; a crash would end pytest."""
+    """The mean of the rows is computed before they are checked; a crash would end pytest."""
     done = subprocess.run(
         [sys.executable, "-c", CENTRED],
         capture_output=True, text=True, cwd=Path(__file__).parents[1],

@@ -1,4 +1,4 @@
-"""Iterators of batches and of dicts: what they give is what the rows say."""
+"""Iterators of batches and of dicts: features, labels and weights of the rows."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def test_without_labels():
     assert np.isnan(block.labels).all()
 
 
-def test_bits_fold_the_numbers_of_columns():
+def test_bits_reduce_the_column_numbers():
     X = scipy.sparse.csr_array(([1.0, 2.0], [5, 17], [0, 2]), shape=(1, 20))
     (block,) = IteratorSource([(X, [1])], bits=3).blocks()
     assert block.native.keys.tolist() == [5, 1]
@@ -154,7 +154,7 @@ def test_every_feature_has_the_key_of_its_name(rows, bits):
     assert found == expected
 
 
-def test_groups_of_a_thousand_and_going_on():
+def test_blocks_of_a_thousand_examples_and_resuming():
     def examples():
         for i in range(2500):
             yield {"a": i}, i % 2
@@ -170,7 +170,7 @@ def test_groups_of_a_thousand_and_going_on():
     assert list(source.blocks(after=blocks[2].end)) == []
 
 
-def test_what_can_be_read_again():
+def test_only_iterators_cannot_be_read_again():
     assert IteratorSource([]).rereadable
     assert IteratorSource(lambda: iter([])).rereadable
     assert not IteratorSource(iter([])).rereadable
@@ -204,7 +204,7 @@ def test_what_can_be_read_again():
         (({"a": 1}, [1, 2]), "labels"),
     ],
 )
-def test_bad_items_are_named(item, message):
+def test_errors_name_bad_items(item, message):
     named = isinstance(item[0], dict)
     first = ({"b": 1}, 1) if named else (np.eye(2), [1, 0])
     blocks = IteratorSource([first, item], name="clicks").blocks()
@@ -215,7 +215,7 @@ def test_bad_items_are_named(item, message):
 
 
 @pytest.mark.parametrize("make", [lambda items: items, iter, lambda items: lambda: iter(items)])
-def test_the_first_item_tells_whether_features_have_names_and_is_kept(make):
+def test_the_first_item_decides_whether_features_have_names(make):
     batch, example = (np.eye(2), [1, 0]), ({"a": 1}, 1)
     frame = (pytest.importorskip("pandas").DataFrame({"a": [1, 2]}), [1, 0])
     for items, named in [([batch], False), ([example], True), ([frame], True), ([], False)]:

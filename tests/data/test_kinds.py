@@ -1,4 +1,4 @@
-"""What columns of tables are taken for is decided once, and kept: in all files, and by models."""
+"""The kind of a table column is decided once, and used in all files and by models."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ COLORS = ("1", "2", "red")
 
 
 def colored(path, colors, rows=400, seed=0):
-    """Write rows whose label is 1 where color is 1 or red."""
+    """Write rows whose label is 1 if the color is 1 or red."""
     rng = np.random.default_rng(seed)
     lines = ["color,x,y"]
     for color in itertools.islice(itertools.cycle(colors), rows):
@@ -48,7 +48,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_a_model_takes_columns_for_what_they_were(files):
+def test_a_model_keeps_the_kinds_of_columns(files):
     model = files / "model"
     called("train", files / "all.csv", "-m", model, "--passes", "5", "--quiet")
     kinds = json.loads(thresher.load(model).parameters["kinds"])
@@ -58,8 +58,8 @@ def test_a_model_takes_columns_for_what_they_were(files):
 
 
 @pytest.mark.parametrize("rule", ["ftrl", "coordinate-descent"])
-def test_rows_to_validate_are_read_as_those_learned_from(files, rule):
-    # With color as a number, the rows have no feature that was learned.
+def test_validation_rows_have_the_kinds_of_training_rows(files, rule):
+    # If color were a number, the rows would have no feature of the model.
     model, again = files / "model", files / "again"
     options = ["--rule", rule, "--passes", "3", "--quiet"]
     called("train", files / "all.csv", "-m", model, "--valid", files / "numbers.csv", *options)
@@ -70,10 +70,10 @@ def test_rows_to_validate_are_read_as_those_learned_from(files, rule):
     assert first == pytest.approx(second, rel=0.02)
 
 
-def test_a_cache_keeps_what_columns_are(files):
+def test_a_cache_keeps_the_kinds_of_columns(files):
     plain, model = files / "plain", files / "model"
     called("train", files / "all.csv", "-m", plain, "--quiet")
-    for _ in range(2):  # the cache is made, and then found
+    for _ in range(2):  # the first run makes the cache, the second reads it
         cache = ["--cache", files / "rows.cache"]
         called("train", files / "all.csv", "-m", model, "--quiet", *cache)
         same(thresher.load(model), thresher.load(plain))
@@ -81,7 +81,7 @@ def test_a_cache_keeps_what_columns_are(files):
         assert json.loads(thresher.load(model).parameters["kinds"])["color"] == "string"
 
 
-def test_a_converted_cache_keeps_what_columns_are(files):
+def test_a_converted_cache_keeps_the_kinds_of_columns(files):
     model, cache = files / "model", files / "rows.cache"
     called("convert", files / "all.csv", cache)
     called("train", cache, "-m", model, "--passes", "5", "--quiet")
@@ -106,7 +106,7 @@ def test_several_files_are_read_as_one(files, command):
     same(model, whole)
 
 
-def test_going_on_in_a_later_file(files, monkeypatch):
+def test_resuming_in_a_later_file(files, monkeypatch):
     monkeypatch.setattr(tables, "BATCH_ROWS", 100)
     (files / "empty.csv").write_text("color,x,y\n")
     (files / "wider.csv").write_text("color,x,y,z\n" + "2,1,1,5\n" * 300)
@@ -122,7 +122,7 @@ def test_going_on_in_a_later_file(files, monkeypatch):
         ]
 
 
-def test_estimators_keep_what_columns_are(files):
+def test_estimators_keep_the_kinds_of_columns(files):
     params = {"store": "hashed", "passes": 5, "l1": 0.1}
     clf = FTRLClassifier(**params).fit(scan(files / "all.csv"))
     numbers = files / "numbers.csv"
@@ -144,7 +144,7 @@ def test_estimators_keep_what_columns_are(files):
     assert "kinds" not in clf.model_.parameters
 
 
-def test_parquet_and_csv_are_read_alike(files):
+def test_parquet_and_csv_have_the_same_features(files):
     table = pa.table({"color": [1, 2], "x": [0.5, 0.5], "y": [1, -1]})
     parquet.write_table(table, files / "two.parquet")
     model = files / "model"
@@ -156,13 +156,13 @@ def test_parquet_and_csv_are_read_alike(files):
     assert predicted(model, files / "numbers.csv") == labels_in(files / "numbers.csv")
 
 
-def test_a_cell_that_does_not_fit(files):
+def test_a_cell_of_another_kind(files):
     model = files / "model"
     called("train", files / "numbers.csv", "-m", model, "--quiet")
     done = called("predict", model, files / "all.csv", code=1)
     assert f"{files}/all.csv:4: column 'color': expected a number" in done.stderr
     assert done.stderr.count("\n") == 1
-    # A column that the model does not know has no bad cells.
+    # A column that the model does not use has no bad cells.
     (files / "new.csv").write_text("color,x,other\n1,1,1\n" + "1,1,a\n" * 2)
     assert len(predicted(model, files / "new.csv")) == 3
     with pytest.raises(DataError, match=r"all\.csv:4: column 'color': expected a number"):
@@ -174,5 +174,5 @@ def test_kinds_may_be_given(files):
     assert source.kinds == {"color": "string", "x": "number", "y": "number"}
     (block,) = source.blocks(names=True)
     assert {name for _, name in block.names} == {"color^1", "color^2", "x"}
-    with pytest.raises(ParameterError, match="kinds must be of number, truth, string; got 'text'"):
+    with pytest.raises(ParameterError, match="the kind of column 'color' is 'text'"):
         scan(files / "numbers.csv", kinds={"color": "text"})

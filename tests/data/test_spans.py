@@ -1,4 +1,4 @@
-"""Spans of files: wherever a file is cut, its spans together have its rows, each once, in order."""
+"""Spans of files: spans that cover a file contain each of its rows once, in order."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ from thresher.errors import DataError, ParameterError
 
 
 def spanned(path, spans, **options):
-    """Return the rows of spans of a file, one after the other."""
+    """Return a source of spans of a file, one after the other."""
     reading = ReadOptions.of(**{"threads": 1, **options})
     kinds = ColumnKinds({})
     return Source([part_of(str(path), reading, kinds, span) for span in spans], reading)
@@ -63,7 +63,7 @@ def test_spans_of_text(folder, format, data):
     assert source.size == len(text)
 
 
-def test_a_line_belongs_where_its_first_byte_lies(folder):
+def test_a_line_belongs_to_the_span_of_its_first_byte(folder):
     path = folder / "three.svm"
     path.write_bytes(b"1 1:1\n2 2:2\n3 3:3")
     for begin, end in itertools.combinations_with_replacement(range(18), 2):
@@ -72,7 +72,7 @@ def test_a_line_belongs_where_its_first_byte_lies(folder):
         assert [row[1] for row in found] == [[label] for label in expected]
 
 
-def test_a_header_of_labels_is_that_of_the_file(folder):
+def test_only_the_first_line_of_a_file_can_be_a_header(folder):
     path = folder / "many.svm"
     path.write_bytes(b"2 10 3\n0,2 1:1\n1 10 3:1\n")
     whole = scan(path, format="svmlight", multilabel=True, on_bad_line="skip")
@@ -83,7 +83,7 @@ def test_a_header_of_labels_is_that_of_the_file(folder):
     assert cut.bad_lines.count == whole.bad_lines.count == 1
 
 
-def test_line_starts_far_off(folder):
+def test_line_starts_after_long_lines(folder):
     path = folder / "long"
     path.write_bytes(b"x" * 200_000 + b"\n" + b"y" * 70_000)
     assert [line_start(str(path), at) for at in (0, 1, 200_001, 200_002, 10**9)] == [
@@ -117,7 +117,7 @@ def test_spans_of_parquet(folder, data):
         patch.setattr(tables, "BATCH_ROWS", batch)
         source = spanned(path, between([0, *cuts, count]))
         assert rows_of(source) == rows_of(scan(path))
-        for block in list(source.blocks()):  # from the middle on
+        for block in list(source.blocks()):  # resume after each block
             left = [b.rows for b in source.blocks(block.end)]
             before = [b.rows for b in source.blocks() if _order(b.end) <= _order(block.end)]
             assert sum(left) + sum(before) == count
@@ -183,7 +183,7 @@ def test_errors_of_tables_name_the_true_row(tmp_path):
     assert len(rows_of(spanned(path, [Span(0, 33), Span(34, 40)]))) == 39
 
 
-def test_reading_goes_on_within_a_span(tmp_path):
+def test_resuming_within_a_span(tmp_path):
     path = svmlight(tmp_path / "rows.svm", rows=300, repeat=150)
     size = path.stat().st_size
     source = spanned(path, between([0, size // 3, size]))
@@ -195,14 +195,14 @@ def test_reading_goes_on_within_a_span(tmp_path):
     assert size - 200 < blocks[-1].raw <= size
 
 
-def test_what_cannot_be_read_in_spans(tmp_path):
+def test_input_that_cannot_be_read_in_spans(tmp_path):
     text = vw(tmp_path / "rows.vw", rows=20)
-    packed = tmp_path / "rows.vw.gz"
-    packed.write_bytes(gzip.compress(text.read_bytes()))
-    assert extent(str(packed), "vw") is None
+    compressed = tmp_path / "rows.vw.gz"
+    compressed.write_bytes(gzip.compress(text.read_bytes()))
+    assert extent(str(compressed), "vw") is None
     assert extent(str(text), "vw") == text.stat().st_size
     with pytest.raises(ParameterError, match="compressed text cannot be read in spans"):
-        rows_of(spanned(packed, [Span(0, 10)]))
+        rows_of(spanned(compressed, [Span(0, 10)]))
     with pytest.raises(ParameterError, match="a span must begin at 0"):
         Span(4, 3)
     table = tmp_path / "rows.csv"
@@ -210,14 +210,14 @@ def test_what_cannot_be_read_in_spans(tmp_path):
     assert extent(str(table), "csv") is None
     with pytest.raises(ParameterError, match="csv cannot be read in spans"):
         spanned(table, [Span(0, 1)])
-    with pytest.raises(ValueError, match="end: of a path"):
+    with pytest.raises(ValueError, match="end needs a path"):
         _core.Reader(io.BytesIO(b""), "vw", end=3)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ParameterError, match="only a local file"):
         spanned(tmp_path / "pipe", [Span(0, 1)], format="vw")
 
 
-def test_a_file_that_has_shrunk_is_an_error(tmp_path):
+def test_a_file_that_became_smaller_is_an_error(tmp_path):
     text = svmlight(tmp_path / "rows.svm", rows=20)
     size = text.stat().st_size
     with pytest.raises(DataError, match=f"has {size} bytes, but bytes up to {size + 1} are"):
@@ -233,8 +233,8 @@ def test_a_file_that_has_shrunk_is_an_error(tmp_path):
         rows_of(spanned(table, [Span(0, 21)]))
 
 
-def test_facts_tell_spans_apart(tmp_path):
+def test_facts_of_different_spans_differ(tmp_path):
     path = svmlight(tmp_path / "rows.svm", rows=20)
     first, second = (spanned(path, [Span(0, end)]) for end in (10, 20))
-    assert first.is_as(first.facts())
-    assert not first.is_as(second.facts())
+    assert first.is_unchanged(first.facts())
+    assert not first.is_unchanged(second.facts())

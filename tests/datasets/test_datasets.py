@@ -1,4 +1,4 @@
-"""Loaders of the papers' data sets: small made-up files of the same form, and the real ones."""
+"""Loaders of the papers' data sets: small generated files of the same format, and the real ones."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from thresher import TruncatedGradientClassifier, datasets
 from thresher.datasets.catalogue import SPECS
 from thresher.errors import DataError, ParameterError
 
-PACKINGS = {"": bytes, ".xz": lzma.compress, ".bz2": bz2.compress, ".gz": gzip.compress}
+COMPRESS = {"": bytes, ".xz": lzma.compress, ".bz2": bz2.compress, ".gz": gzip.compress}
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test parses for itself."""
+    """Every test has its own cache of parsed files."""
     monkeypatch.setenv("THRESHER_CACHE", str(tmp_path / "parsed"))
 
 
 def svmlight(rows: int, width: int, seed: int = 0) -> bytes:
-    """Return text whose first feature tells the class."""
+    """Return text whose first feature is the class."""
     rng = np.random.default_rng(seed)
     lines = []
     for row in range(rows):
@@ -38,8 +38,8 @@ def svmlight(rows: int, width: int, seed: int = 0) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def news(folder: Path, packing: str = ".gz") -> None:
-    """Write an archive of 60 short messages of four groups, each word in many of them."""
+def news(folder: Path, suffix: str = ".gz") -> None:
+    """Write an archive of 60 short messages of four groups; each word is in many messages."""
     whole = io.BytesIO()
     with tarfile.open(fileobj=whole, mode="w") as archive:
         for number in range(60):
@@ -49,15 +49,15 @@ def news(folder: Path, packing: str = ".gz") -> None:
             entry = tarfile.TarInfo(f"20news-bydate-{part}/{group}/{number}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode("latin-1")))
-    packed = PACKINGS[packing](whole.getvalue())
-    (folder / f"20news-bydate.tar{packing}").write_bytes(packed)
+    compressed = COMPRESS[suffix](whole.getvalue())
+    (folder / f"20news-bydate.tar{suffix}").write_bytes(compressed)
 
 
-@pytest.mark.parametrize("packing", PACKINGS)
-def test_gisette(tmp_path: Path, packing: str) -> None:
-    pack = PACKINGS[packing]
-    (tmp_path / f"gisette_scale{packing}").write_bytes(pack(svmlight(30, 5000)))
-    (tmp_path / f"gisette_scale.t{packing}").write_bytes(pack(svmlight(10, 5000, seed=1)))
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_gisette(tmp_path: Path, suffix: str) -> None:
+    compress = COMPRESS[suffix]
+    (tmp_path / f"gisette_scale{suffix}").write_bytes(compress(svmlight(30, 5000)))
+    (tmp_path / f"gisette_scale.t{suffix}").write_bytes(compress(svmlight(10, 5000, seed=1)))
     assert datasets.names(tmp_path) == ["gisette"]
     data = datasets.load("gisette", tmp_path)
     assert data.X_train.shape == (30, 5000)
@@ -71,7 +71,7 @@ def test_gisette(tmp_path: Path, packing: str) -> None:
 
 
 def test_rcv1(tmp_path: Path) -> None:
-    """The published files, the 70/30 of the first, and a random draw from the second."""
+    """The published files, a 70/30 split of the first, and a random draw from the second."""
     (tmp_path / "rcv1_train.binary.bz2").write_bytes(bz2.compress(svmlight(100, 47_236)))
     assert datasets.names(tmp_path) == ["rcv1_train"]
     (tmp_path / "rcv1_test.binary.bz2").write_bytes(bz2.compress(svmlight(400, 47_236, 1)))
@@ -89,7 +89,7 @@ def test_rcv1(tmp_path: Path) -> None:
 
 
 def test_webspam(tmp_path: Path) -> None:
-    """One file: parts of it, drawn without reading the others' rows into memory."""
+    """One file: parts are drawn without reading other rows into memory."""
     (tmp_path / "webspam_wc_normalized_trigram.svm.xz").write_bytes(
         lzma.compress(svmlight(700, 16_609_143))
     )
@@ -108,21 +108,21 @@ def test_webspam(tmp_path: Path) -> None:
     assert TruncatedGradientClassifier().fit(train).n_features_in_ > 1e7
 
 
-def test_dexter_has_its_validation_half_where_it_is_given(tmp_path: Path) -> None:
+def test_dexter_with_and_without_its_validation_file(tmp_path: Path) -> None:
     counts = b"+1 5:3 19999:1\n-1 7:2\n" * 10
     (tmp_path / "dexter_train.svm").write_bytes(counts)
-    with pytest.warns(UserWarning, match="another copy than the one known as dexter_train.svm"):
+    with pytest.warns(UserWarning, match="differs from the known file dexter_train.svm"):
         cut = datasets.load("dexter", tmp_path, unit_norm=False)
     assert (cut.y_train.size, cut.y_test.size) == (14, 6)
     (tmp_path / "dexter_valid.svm").write_bytes(counts)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         whole = datasets.load("dexter", tmp_path, unit_norm=False)
     assert (whole.y_train.size, whole.y_test.size) == (20, 20)
     assert whole.X_train.max() == 3
 
 
 def test_internet_ads(tmp_path: Path) -> None:
-    """1,558 attributes, of which three and a fourth may be missing, with spaces before them."""
+    """1,558 attributes; the first four may be missing, three of them with spaces before."""
     rng = np.random.default_rng(0)
     lines = []
     for row in range(40):
@@ -140,29 +140,29 @@ def test_internet_ads(tmp_path: Path) -> None:
     assert (np.diff(data.X_train[:, :4].tocsr().indptr) == 0).any()
 
 
-@pytest.mark.parametrize("packing", PACKINGS)
-def test_newsgroups(tmp_path: Path, packing: str) -> None:
-    news(tmp_path, packing)
-    with pytest.warns(UserWarning, match="another copy"):
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_newsgroups(tmp_path: Path, suffix: str) -> None:
+    news(tmp_path, suffix)
+    with pytest.warns(UserWarning, match="differs from the known file"):
         data = datasets.load("comp_vs_rec", tmp_path)
     assert (data.y_train.size, data.y_test.size) == (20, 10)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         all_groups = datasets.load("news20", tmp_path)
     assert all_groups.task == "multiclass"
     assert set(all_groups.y_train) == {0, 1, 2, 3}
 
 
 def test_newsgroups_at_random(tmp_path: Path) -> None:
-    """The paper's proportions, no message twice, words that are frequent and the task's own."""
+    """The paper's proportions, no message twice, and only frequent words of the task."""
     news(tmp_path)
-    with pytest.warns(UserWarning, match="another copy"):
+    with pytest.warns(UserWarning, match="differs from the known file"):
         data = datasets.load("sci_vs_rec", tmp_path, split="random", unit_norm=False)
     assert data.y_valid is not None
     sizes = (data.y_train.size, data.y_valid.size, data.y_test.size)
     assert sizes == (14, 6, 10)
     words = data.X_train.shape[1]
     assert words == data.X_test.shape[1] == data.X_valid.shape[1]
-    # "subject", "wheel", aaa/bbb/ccc and of the two groups' names and words those of the task
+    # "subject", "wheel", aaa/bbb/ccc, and the names and words of the two groups of the task
     assert words == 5 + 6
     assert np.sum(np.r_[data.y_train, data.y_valid, data.y_test] > 0) == 15
 
@@ -179,7 +179,7 @@ def test_big_ads_in_any_format(tmp_path: Path) -> None:
     assert TruncatedGradientClassifier(store="hashed").fit(train).score(test) == 1.0
 
 
-def test_what_is_parsed_is_kept_until_the_file_changes(tmp_path: Path) -> None:
+def test_the_cache_is_used_until_the_file_changes(tmp_path: Path) -> None:
     for file in ("gisette_scale", "gisette_scale.t"):
         (tmp_path / file).write_bytes(svmlight(10, 50))
     first = datasets.load("gisette", tmp_path)
@@ -197,7 +197,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("THRESHER_DATA", raising=False)
     with pytest.raises(ParameterError, match="THRESHER_DATA"):
         datasets.load("gisette")
-    with pytest.raises(ParameterError, match="is no folder"):
+    with pytest.raises(ParameterError, match="is not a folder"):
         datasets.names(tmp_path / "absent")
     with pytest.raises(ParameterError, match=r"no data set 'gisett'; there are: ad, .*big_ads"):
         datasets.load("gisett", tmp_path)
@@ -207,7 +207,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         datasets.load("gisette", tmp_path, split="random")
     with pytest.raises(ParameterError, match="split must be"):
         datasets.load("gisette", tmp_path, split="other")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="no text of rows"):
+    with pytest.raises(ParameterError, match="not svmlight or VW text"):
         datasets.sources("spambase", tmp_path)
     with pytest.raises(FileNotFoundError, match="big_ads_train"):
         datasets.sources("big_ads", tmp_path)
@@ -222,22 +222,22 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "content", "reason"),
     [
-        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, and the first 3"),
+        ("ad", "ad.data", b"1,2,ad.\n1,ad.\n", "row 2 has 2 cells, row 1 has 3"),
         ("ad", "ad.data", b"1,two,ad.\n1,2,nonad.\n", "two"),
         ("ad", "ad.data", b"1,inf,ad.\n1,2,nonad.\n", "inf is not a finite number"),
-        ("ad", "ad.data", b" \n", "there are no rows"),
+        ("ad", "ad.data", b" \n", "the file has no rows"),
         ("ad", "ad.data", "1,\u00e9,ad.\n".encode(), "ascii"),
         ("housing", "housing.data", b"1 nan\n2 3\n", "nan is not a finite number"),
         ("wdbc", "wdbc.data", b"M\nB\n", "out of bounds"),
         ("news20", "20news-bydate.tar", b"no archive" * 200, ""),
         ("news20", "20news-bydate.tar", bytes(10_240), "no messages of any group"),
-        ("pcmac", "pcmac.svm", b"", "there are no rows"),
+        ("pcmac", "pcmac.svm", b"", "the file has no rows"),
         ("pcmac", "pcmac.svm", b"1 1:nan\n-1 2:1\n", "not a finite number"),
         ("pcmac", "pcmac.svm", b"1 1:1\nnan 2:1\n", "not a finite number"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*another copy")
-def test_files_that_are_not_what_the_set_needs(
+@pytest.mark.filterwarnings("ignore:.*differs from the known file")
+def test_files_that_cannot_be_parsed(
     tmp_path: Path, name: str, file: str, content: bytes, reason: str
 ) -> None:
     (tmp_path / file).write_bytes(content)
@@ -245,14 +245,14 @@ def test_files_that_are_not_what_the_set_needs(
         datasets.load(name, tmp_path)
 
 
-def test_another_copy_is_told_of_every_time(tmp_path: Path) -> None:
+def test_a_file_with_another_checksum_warns_every_time(tmp_path: Path) -> None:
     (tmp_path / "pcmac.svm").write_bytes(svmlight(10, 50))
     for _ in range(2):
-        with pytest.warns(UserWarning, match="another copy than the one known as pcmac.svm"):
+        with pytest.warns(UserWarning, match="differs from the known file pcmac.svm"):
             datasets.load("pcmac", tmp_path)
 
 
-def test_nothing_heavy_is_imported_with_the_package() -> None:
+def test_the_package_does_not_import_datasets() -> None:
     code = "import sys, thresher; sys.exit('thresher.datasets' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -271,7 +271,7 @@ SIZES = {
 @pytest.mark.data
 @pytest.mark.parametrize("name", SIZES)
 def test_the_papers_sizes(data_dir: Path, name: str) -> None:
-    """Rows as printed; columns too, or nearly so where categories or a constant are counted."""
+    """Rows as in the paper; columns within 1, because papers count categories or a constant."""
     if name not in datasets.names(data_dir):
         pytest.skip(f"no files of {name}")
     data = datasets.load(name, data_dir)
@@ -283,7 +283,7 @@ def test_the_papers_sizes(data_dir: Path, name: str) -> None:
 
 @pytest.mark.data
 def test_the_papers_newsgroups(data_dir: Path) -> None:
-    """Counts as printed; about as many words."""
+    """Rows as in the paper; about as many words."""
     if "comp_vs_rec" not in datasets.names(data_dir):
         pytest.skip("no newsgroups")
     data = datasets.load("comp_vs_rec", data_dir, split="random", unit_norm=False)
@@ -293,7 +293,7 @@ def test_the_papers_newsgroups(data_dir: Path) -> None:
     assert np.sum(np.r_[data.y_train, data.y_valid, data.y_test] > 0) == 4891
 
 
-def test_every_set_of_the_papers_has_a_recipe() -> None:
+def test_the_catalogue_has_every_set_of_the_papers() -> None:
     named = [
         "ad",
         "rcv1",

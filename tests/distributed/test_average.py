@@ -1,4 +1,4 @@
-"""Averaging over parts: the oracle's numbers, the same bits however the parts are placed."""
+"""Averaging over parts: equal to the oracle, and bit-identical for any hosts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def outputs_of(case: Case) -> list[int]:
 
 @pytest.mark.parametrize("rule", RULES)
 @given(data=st.data())
-def test_as_the_oracle(rule: str, data: st.DataObject) -> None:
+def test_equal_to_the_oracle(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule, dtype="float64"))
     driven, reports = run(case, hosts=data.draw(st.integers(1, 3)))
     losses = []
@@ -66,7 +66,7 @@ def test_as_the_oracle(rule: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=max(8, settings.default.max_examples // 3))  # each runs five times
 @given(data=st.data())
-def test_bits_do_not_depend_on_benches_stops_and_losses(rule: str, data: st.DataObject) -> None:
+def test_bits_do_not_depend_on_hosts_stops_and_losses(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))
     want, reports = run(case)
     hosts = data.draw(st.integers(2, 3))
@@ -83,7 +83,7 @@ def test_bits_do_not_depend_on_benches_stops_and_losses(rule: str, data: st.Data
         if report.stage == stop and not troubled:
             troubled.append(report)
             executor.hosts[lost]._held.clear()
-            if fresh:  # as a process that begins anew has it
+            if fresh:  # as in a new process
                 executor.hosts[lost].shared.clear()
 
     driven, after = run(case, hosts, every, trouble=forget)
@@ -92,14 +92,14 @@ def test_bits_do_not_depend_on_benches_stops_and_losses(rule: str, data: st.Data
     assert remade <= {("part", n) for n in range(lost, len(case.rows), hosts)} | {
         ("range", n) for n in range(lost, case.ranges, hosts)
     }
-    if every <= stop < len(reports) and lost < len(case.rows):  # else there is no checkpoint yet
+    if every <= stop < len(reports) and lost < len(case.rows):  # else there is no checkpoint
         assert ("part", lost) in remade
 
 
 @pytest.mark.parametrize("rule", RULES)
 @given(data=st.data())
-def test_states_go_on(rule: str, data: st.DataObject) -> None:
-    """A learner made of the state predicts what the outputs say, and can learn on."""
+def test_states_can_be_trained_further(rule: str, data: st.DataObject) -> None:
+    """A learner with the state has the weights of the output, and can be trained further."""
     case = data.draw(cases(rule))
     driven, _ = run(case)
     average = bool(case.params.get("average", False))
@@ -164,7 +164,7 @@ def two_parts(**params: Any) -> Case:
 
 
 def test_a_feature_of_one_part_is_not_diluted() -> None:
-    """Its numbers are those of the part that saw it, to the last bit."""
+    """Its numbers are those of the part that has it, to the last bit."""
     case = two_parts(passes=1, dtype="float64", l1=0.0, shuffle=False)
     both, _ = run(case)
     for part in range(2):
@@ -172,8 +172,8 @@ def test_a_feature_of_one_part_is_not_diluted() -> None:
         assert dense(both)[1 - part] == dense(alone)[1 - part] != 0
 
 
-def test_every_block_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the numbers of part, piece and block; files are blocks of their own."""
+def test_every_block_has_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It depends on the numbers of part, piece and block; each file has its own blocks."""
     case, made, order = two_parts(passes=2, shuffle="each"), [], _core.path_order
 
     def spied(seed: int, place: int, passes: int, rows: int) -> Any:
@@ -191,7 +191,7 @@ def test_every_block_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     assert made == [(place, passes) for passes in two for place in places]
 
 
-def test_tol_stops_and_facts_tell() -> None:
+def test_tol_stops_training() -> None:
     case = two_parts(passes=50, tol=10.0, patience=2)
     driven, reports = run(case)
     assert driven.learned.facts["passes"] == len(reports) == 3  # the first is better than none
@@ -207,7 +207,7 @@ def test_a_perceptron_without_updates_stops() -> None:
     assert (dense(driven)[:4] * [1, -1, 1, -1] > 1).all()
 
 
-def test_alpha_is_agreed_by_the_first_part_with_rows() -> None:
+def test_the_first_part_with_rows_decides_alpha() -> None:
     case = two_parts(passes=1, alpha="auto")
     case.rows[0][0] = (np.zeros((0, WIDTH)), np.zeros(0))
     with case.job() as job:
@@ -216,7 +216,7 @@ def test_alpha_is_agreed_by_the_first_part_with_rows() -> None:
 
 
 def test_weights_of_classes() -> None:
-    """A class of weight 2 counts as rows that come twice, where rows are learned in turn."""
+    """Weights of classes change the result; unknown classes are an error."""
     case = two_parts(passes=2, class_weight={1: 2.0}, shuffle=False)
     driven, reports = run(case)
     assert reports[0].loss is not None
@@ -259,7 +259,7 @@ def test_no_rows_at_all() -> None:
         ("ftrl", {"class_weight": "balanced"}, "class_weight"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(
+def test_unsupported_parameters_are_errors(
     rule: str, given_params: dict[str, Any], name: str
 ) -> None:
     params = defaults(rule, "classifier", **given_params)

@@ -1,4 +1,4 @@
-"""The mode "columns": blocks that stop and go on, are lost, and what is refused."""
+"""The mode "columns": stopped and lost blocks, and errors."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from thresher.distributed.modes import columns
 from thresher.distributed.modes.columns import ColumnsMode
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
-# ---- where pieces are, and what becomes of them ------------------------------------------------
+# ---- stopped and lost pieces ---------------------------------------------------------------------
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(data=datasets(), batch=st.sampled_from([3, 7]), kept=st.booleans(), draw=st.data())
 def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: Any) -> None:
-    """A run that goes on from the checkpoint of any stage ends with the same bits."""
-    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
+    """A run that is resumed from the checkpoint of any stage ends with the same bits."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_MAX_BATCHES", 2):
         job = data.job(folder)
         whole = run(job, batch=batch, blocks=3)
         checkpoint = CheckpointFolder(f"{folder}/checkpoint")
@@ -61,11 +61,11 @@ def test_stopped_and_resumed_anywhere(data: Data, batch: int, kept: bool, draw: 
     kept=st.booleans(),
     draw=st.data(),
 )
-def test_a_bench_that_forgets_its_pieces(
+def test_a_host_that_loses_its_pieces(
     data: Data, batch: int, every: int, hosts: int, kept: bool, draw: Any
 ) -> None:
-    """Its pieces are made again, and no others, and the result has the same bits."""
-    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_BATCHES", 2):
+    """Only its pieces are made again, and the result has the same bits."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(columns, "_MAX_BATCHES", 2):
         job = data.job(folder)
         whole = run(job, batch=batch, blocks=4)
         assume(whole.stages > 3)
@@ -85,14 +85,14 @@ def test_a_bench_that_forgets_its_pieces(
         again = run_stages(mode, executor, checkpoint, every, None, watch)
     assert same(again.learned, whole.learned)
     assert {number for kind, number in remade if kind == "range"} == set(
-        executor.homes["range"][lost]
+        executor.assigned["range"][lost]
     )
     assert {number for kind, number in remade if kind == "part"} <= set(
-        executor.homes["part"][lost]
+        executor.assigned["part"][lost]
     )
 
 
-def test_without_a_folder_all_begins_again(tmp_path: Path) -> None:
+def test_without_a_folder_all_starts_again(tmp_path: Path) -> None:
     mode = ColumnsMode(small(tmp_path), batch=2, blocks=3)
     whole = run_stages(mode, InProcessExecutor(mode, None), None, 1)
     executor, forgotten = InProcessExecutor(mode, None, hosts=2), []
@@ -106,8 +106,8 @@ def test_without_a_folder_all_begins_again(tmp_path: Path) -> None:
     assert forgotten
 
 
-def test_rows_are_kept_in_a_file_and_not_in_states(tmp_path: Path) -> None:
-    """And parts do not hold them once blocks have them."""
+def test_rows_are_in_files_and_not_in_states(tmp_path: Path) -> None:
+    """Parts free their rows when blocks have received them."""
     checkpoint = CheckpointFolder(str(tmp_path / "checkpoint"))
     job = small(tmp_path, folder=checkpoint.path)
     mode = ColumnsMode(job, blocks=2)
@@ -120,8 +120,8 @@ def test_rows_are_kept_in_a_file_and_not_in_states(tmp_path: Path) -> None:
     assert set(checkpoint.read("range", 0, committed.stage)) == {"state:learner"}
     for (kind, _), held in executor.hosts[0]._held.items():
         if kind == "part":
-            assert held.outcome is not None
-            assert not held.outcome.sent
+            assert held.result is not None
+            assert not held.result.sent
 
 
 def test_damaged_rows(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_damaged_rows(tmp_path: Path) -> None:
     content = file.read_bytes()
     other = ColumnsMode(replace(mode.job, counts=[10, 11]), blocks=2)
     with pytest.raises(ModelFileError, match=r"columns-00000-00000.*the 21 rows of this run"):
-        InProcessExecutor(other, checkpoint).begin(checkpoint.committed())
+        InProcessExecutor(other, checkpoint).make_pieces(checkpoint.committed())
     for damaged in (content[:-9], b"", b"x" * 100):
         file.write_bytes(damaged)
         with pytest.raises(ModelFileError, match=r"columns-00000-00001.*damaged"):
-            InProcessExecutor(mode, checkpoint).begin(checkpoint.committed())
+            InProcessExecutor(mode, checkpoint).make_pieces(checkpoint.committed())
 
 
-# ---- refusals ----------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_damaged_rows(tmp_path: Path) -> None:
     [
         ({"rule": "ftrl"}, "margin perceptron, a classifier; got ftrl"),
         ({"task": "regressor"}, "a classifier; got margin-perceptron, a regressor"),
-        ({"params": {"levels": (0.5,)}}, "levels: mode='columns' keeps no models"),
-        ({"params": {"max_density": 0.5}, "width": 0}, "max_density: a share of the features"),
+        ({"params": {"levels": (0.5,)}}, "levels cannot be used with mode='columns'"),
+        ({"params": {"max_density": 0.5}, "width": 0}, "max_density needs the number of features"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_parameters_that_are_errors(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         ColumnsMode(small(tmp_path, **change))
 
@@ -184,7 +184,7 @@ def test_weights_that_diverge(tmp_path: Path) -> None:
         run(small(tmp_path, params={"eta0": 1e30}))
 
 
-def test_rows_that_were_counted_are_not_there(tmp_path: Path) -> None:
+def test_another_number_of_rows_than_counted(tmp_path: Path) -> None:
     job = small(tmp_path, counts=[10, 11])
     with pytest.raises(DataError, match="part 1 has 10 rows, and had 11"):
         run(job)

@@ -1,6 +1,8 @@
-"""Mode "columns": the margin perceptron on blocks of features equals its oracle, and the rule.
+"""Mode "columns": blocks of features equal the oracle, and the rule on one machine.
 
-Bit for bit: values, rates and thresholds are multiples of powers of two, so that sums are exact."""
+The comparison is bit-identical: values, rates and thresholds are multiples of powers of two, so
+sums are exact.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ from thresher.data.writing import write
 from thresher.distributed.modes.column_pieces import RowOrders
 from thresher.distributed.modes.columns import ColumnsMode
 
-# ---- what is learned ---------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 @given(data=datasets(), blocks=st.sampled_from([1, 2, 3, 8]), hosts=st.integers(1, 3))
 def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, hosts: int) -> None:
-    """The bits of `fit`: with weights of rows, any order, and a limit of density."""
+    """It is bit-identical to `fit`, with row weights, any order, and a limit of density."""
     with tempfile.TemporaryDirectory() as folder:
         learned = run(data.job(folder), hosts=hosts, batch=1, blocks=blocks).learned
     serial = data.fit()
@@ -53,7 +55,7 @@ def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> N
 
 @given(data=datasets(exact=False, dtype="float64", shrink="touched"))
 def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
-    """With any numbers at all: the sums are made in the same order."""
+    """This holds for any numbers, because sums are computed in the same order."""
     with tempfile.TemporaryDirectory() as folder:
         learned = run(data.job(folder), batch=1, blocks=1).learned
         blocks = run(data.job(folder), batch=1, blocks=5).learned
@@ -98,13 +100,13 @@ def test_any_batch_is_the_oracle(data: Data, batch: int, blocks: int, hosts: int
         assert learned.facts["norm_bound"] == pytest.approx(expected.bound, rel=1e-5, abs=1e-5)
     squares = (data.X**2).sum(axis=1).max() + data.params["fit_intercept"]
     assert learned.facts["squared_radius"] == pytest.approx(squares)
-    losses = [shown["loss"] for shown in driven.shown[1:]][: len(expected.scan_losses)]
+    losses = [record["loss"] for record in driven.history[1:]][: len(expected.scan_losses)]
     np.testing.assert_allclose(losses, expected.scan_losses, rtol=1e-9, atol=1e-12)
 
 
 @given(keys=st.lists(st.integers(0, 2**64 - 1), min_size=1), blocks=st.integers(1, 9))
 def test_blocks_of_keys(keys: list[int], blocks: int) -> None:
-    """A key is in the block that the oracle says, wherever it stands; repeated keys add up."""
+    """A key is in the same block as in the oracle; values of repeated keys are added."""
     starts = np.array([0, len(keys)])
     words = np.array(keys, np.uint64).view(np.int64)
     batch = _core.sparse_batch(starts, words, np.ones(len(keys)), 0)
@@ -118,18 +120,18 @@ def test_blocks_of_keys(keys: list[int], blocks: int) -> None:
     assert squares == sum(count**2 for count in Counter(keys).values())
 
 
-def test_blocks_are_of_like_sizes() -> None:
-    """Numbers one after the other, and every eighth."""
+def test_blocks_have_similar_sizes() -> None:
+    """This holds for consecutive feature numbers, and for every eighth number."""
     for keys in (range(8000), range(0, 64000, 8)):
         found = Counter(block_of(key, 8) for key in keys)
         assert max(found.values()) < 1.15 * min(found.values())
 
 
-# ---- classes, weights, stopping ----------------------------------------------------------------
+# ---- classes, weights, stopping ------------------------------------------------------------------
 
 
 def test_one_of_several_classes(tmp_path: Path) -> None:
-    """Each output learns its class against all others, as `fit` does."""
+    """Outputs are one-vs-rest, as in `fit`."""
     y = np.arange(20) % 3.0
     X = np.random.default_rng(0).integers(-8, 9, (20, 6)) / 8
     params = {"passes": 3, "dtype": "float64", "class_weight": {0: 2.0, 1: 0.5, 2: 1.0}}
@@ -143,7 +145,7 @@ def test_one_of_several_classes(tmp_path: Path) -> None:
 
 
 def test_names_as_features(tmp_path: Path) -> None:
-    """Keys of 64 bits, and the store of features seen alone."""
+    """Keys of 64 bits, with a store of only the features seen."""
     file = tmp_path / "rows.vw"
     file.write_text("1 | red:1 big:0.5\n-1 | blue:1 big:0.25\n1 | red:0.5 18446744073709551615:1\n")
     job = small(tmp_path, width=0, counts=[3], rows=WholeFiles([[str(file)]], {"format": "vw"}))
@@ -154,7 +156,7 @@ def test_names_as_features(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_cache(tmp_path: Path) -> None:
-    """And of text of another format: the same bits, rows are the same."""
+    """A cache, and text in another format, give the same bits for the same rows."""
     job = small(tmp_path)
     files = [file for part in job.rows.files for file in part]
     write(scan(files), str(tmp_path / "rows.cache"), "cache")
@@ -167,7 +169,7 @@ def test_rows_of_a_cache(tmp_path: Path) -> None:
 
 
 def test_stopping_by_tol(tmp_path: Path) -> None:
-    """As `fit` stops, by the progressive loss of scans."""
+    """The progressive losses of scans decide, as in `fit`."""
     rng = np.random.default_rng(3)
     X, y = rng.integers(-8, 9, (60, 4)) / 8, rng.choice([-1.0, 1.0], 60)
     for tol in (0.0, 0.01, 0.5):
@@ -188,7 +190,7 @@ def test_stopping_without_an_update(tmp_path: Path) -> None:
 
 
 def test_batches_by_default(tmp_path: Path) -> None:
-    """A matter of how many rows there are."""
+    """The default depends on the number of rows."""
     job = small(tmp_path)
     for rows, batch in ((20, 64), (1024, 64), (16000, 1000), (65536, 4096), (10**9, 4096)):
         assert ColumnsMode(replace(job, counts=[rows - 7, 7])).batch == batch

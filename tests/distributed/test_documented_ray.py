@@ -1,4 +1,4 @@
-"""What the README and the examples say of clusters works as it stands there."""
+"""Commands and examples about clusters in the README and in examples/ work."""
 
 import os
 import re
@@ -22,7 +22,7 @@ pytestmark = clusters.needs_ray
 )
 @pytest.mark.soak  # 50 s; tests/cli/test_cluster.py runs such commands in every run
 def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
-    """In its order, with fewer rows, and on the cluster of the tests instead of a new one."""
+    """Its commands run in their order, with fewer rows, on the cluster of the tests."""
     commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
     assert len(commands) >= 6
     assert sum("--ray local" in command for command in commands) == 2
@@ -52,13 +52,13 @@ def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, t
     assert left == {
         *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
         *("best.thresher", "result.html", "report.html", "compared.html"),
-        *("spread.thresher", "run"),
+        "spread.thresher",
     }
     assert "14 combinations, 84 models" in found["tune"]
 
 
 @pytest.mark.parametrize("where", ["shared", pytest.param("local", marks=pytest.mark.soak)])
-def test_several_workers_find_what_one_process_does(where, ray_nodes, tmp_path):
+def test_several_workers_give_the_same_as_one_process(where, ray_nodes, tmp_path):
     address = ["--address", ray_nodes.address] if where == "shared" else []
     out = printed("several_workers.py", tmp_path, *address)
     assert "30 weights: the same bits" in out

@@ -1,4 +1,4 @@
-"""Pieces taken through stages in one process: the same bits, however they are spread or lost."""
+"""Pieces in one process: the result is bit-identical for any hosts, and after any loss."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.toys import Toy, ToyPart, bits
-from thresher.distributed.engine import executor as crews
+from support.toys import Send, Toy, ToyPart, bits
+from thresher.distributed.engine import executor as executors
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder, CommittedStage, locked_folder
 from thresher.distributed.engine.loop import ContinueLater, run_stages
@@ -21,8 +21,8 @@ from thresher.errors import ClusterError, DataError, DivergenceError, ModelFileE
 
 
 @pytest.fixture(autouse=True)
-def _no_power_cuts(monkeypatch):
-    """Hundreds of small files are written here; none has to outlive the machine."""
+def _no_sync(monkeypatch):
+    """Do not wait for the disk: hundreds of small files are written here."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -34,15 +34,15 @@ def run(mode, folder=None, hosts=1, every=1, committed=None, watch=None, executo
 MODES = [Toy(), Toy(keep=True), Toy(combine=True), Toy(combine=True, keep=True), Toy(1, 1)]
 
 
-@pytest.mark.parametrize("mode", MODES, ids=["plain", "mail", "combined", "both", "one piece"])
-def test_any_number_of_benches_gives_the_same_bits(mode, tmp_path):
+@pytest.mark.parametrize("mode", MODES, ids=["plain", "keep", "combine", "both", "one piece"])
+def test_any_number_of_hosts_gives_the_same_bits(mode, tmp_path):
     whole = bits(run(mode))
     for hosts in (2, 3, 8):
         assert bits(run(mode, hosts=hosts)) == whole
         assert bits(run(mode, CheckpointFolder(str(tmp_path)), hosts)) == whole
 
 
-def test_the_toy_shows_the_order_of_sums():
+def test_the_toy_depends_on_the_order_of_sums():
     swapped = InProcessExecutor(Toy(), None)
     swapped._packets = lambda kind, numbers, sent: {
         n: [[(-i, a) for i, a in p] for p in found]
@@ -54,21 +54,21 @@ def test_the_toy_shows_the_order_of_sums():
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("every", [1, 2, 3])
 @pytest.mark.parametrize("stop", [1, 2, 3, 4])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path, keep, every, stop):
+def test_a_stopped_run_is_resumed_to_the_same_bits(tmp_path, keep, every, stop):
     mode, folder = Toy(keep=keep), CheckpointFolder(str(tmp_path))
     with pytest.raises(ContinueLater):
         run(mode, folder, 2, every, watch=lambda report: report.stage == stop)
-    told = []
-    again = run(mode, folder, 3, every, folder.committed(), watch=lambda r: told.append(r.stage))
+    reports = []
+    again = run(mode, folder, 3, every, folder.committed(), watch=lambda r: reports.append(r.stage))
     assert bits(again) == bits(run(mode))
-    assert told == list(range(stop + 1, 5))
+    assert reports == list(range(stop + 1, 5))
     assert sorted(os.listdir(tmp_path)) == ["committed.json", "stage-00000004"]
 
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("every", [1, 2, 3, 9])
 @pytest.mark.parametrize("when", [1, 2, 3])
-def test_a_bench_that_forgets_makes_its_own_pieces_again(tmp_path, keep, every, when):
+def test_a_host_that_loses_its_pieces_makes_only_these_again(tmp_path, keep, every, when):
     mode, folder = Toy(keep=keep), CheckpointFolder(str(tmp_path))
     executor, remade = InProcessExecutor(mode, folder, 2), {}
 
@@ -82,7 +82,7 @@ def test_a_bench_that_forgets_makes_its_own_pieces_again(tmp_path, keep, every, 
     assert remade == {stage: own if stage == when + 1 else set() for stage in range(1, 5)}
 
 
-def test_without_a_folder_a_lost_bench_begins_all_again():
+def test_without_a_folder_a_lost_host_starts_all_again():
     executor, stages = InProcessExecutor(Toy(), None, 2), []
     notes = []
     executor.note = notes.append
@@ -94,11 +94,11 @@ def test_without_a_folder_a_lost_bench_begins_all_again():
 
     assert bits(run(Toy(), watch=watch, executor=executor)) == bits(run(Toy()))
     assert stages == [1, 2, 1, 2, 3, 4]
-    assert notes == ["what workers had sent was lost; all go on from the end of stage 0"]
+    assert notes == ["arrays sent by workers were lost; training goes back to the end of stage 0"]
 
 
 class Losing(InProcessExecutor):
-    """Loses what was sent, at certain calls."""
+    """Loses arrays that were sent, at certain calls."""
 
     def __init__(self, *args, calls):
         super().__init__(*args)
@@ -112,7 +112,7 @@ class Losing(InProcessExecutor):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_lost_mail_takes_all_back_to_the_checkpoint(tmp_path, keep):
+def test_lost_arrays_take_all_pieces_back_to_the_checkpoint(tmp_path, keep):
     mode = Toy(keep=keep)
     whole = bits(run(mode))
     for every in (1, 2):
@@ -122,7 +122,7 @@ def test_lost_mail_takes_all_back_to_the_checkpoint(tmp_path, keep):
             assert bits(run(mode, folder, every=every, executor=executor)) == whole
 
 
-def test_losing_for_ever_ends_with_an_error_that_names_the_checkpoint(tmp_path):
+def test_repeated_losses_end_with_an_error_that_names_the_checkpoint(tmp_path):
     folder = CheckpointFolder(str(tmp_path))
     executor = Losing(Toy(), folder, calls=range(9, 1000))
     with pytest.raises(ClusterError, match="lost 10 times before stage 2 was done"):
@@ -131,20 +131,20 @@ def test_losing_for_ever_ends_with_an_error_that_names_the_checkpoint(tmp_path):
     assert bits(run(Toy(), folder, committed=folder.committed())) == bits(run(Toy()))
 
 
-def test_reports_say_what_a_stage_cost(tmp_path):
-    told = []
-    run(Toy(), CheckpointFolder(str(tmp_path)), 2, every=2, watch=lambda r: told.append(r))
-    assert [r.checkpoint for r in told] == [False, True, False, True]
+def test_reports_have_the_cost_of_a_stage(tmp_path):
+    reports = []
+    run(Toy(), CheckpointFolder(str(tmp_path)), 2, every=2, watch=lambda r: reports.append(r))
+    assert [r.checkpoint for r in reports] == [False, True, False, True]
     # Parts send an array to each range; ranges send one, which both hosts get.
-    assert [r.bytes for r in told] == [(5 * 3 + 3 * 2) * 7 * 8] * 4
-    assert {r.rows for r in told} == {50}
-    assert all(r.slowest in (0, 1) and r.wait >= 0 and r.trouble is None for r in told)
+    assert [r.bytes for r in reports] == [(5 * 3 + 3 * 2) * 7 * 8] * 4
+    assert {r.rows for r in reports} == {50}
+    assert all(r.slowest in (0, 1) and r.wait >= 0 and r.trouble is None for r in reports)
     combined = []
     run(Toy(combine=True), hosts=2, watch=combined.append)
     assert combined[0].bytes == (2 * 3 + 3 * 2) * 7 * 8
 
 
-def test_what_is_sent_may_be_empty_and_survives_a_checkpoint(tmp_path):
+def test_empty_arrays_survive_a_checkpoint(tmp_path):
     folder = CheckpointFolder(str(tmp_path))
     mode = Toy(keep=True, stages=2, width=0)
     whole = bits(run(mode))
@@ -153,22 +153,22 @@ def test_what_is_sent_may_be_empty_and_survives_a_checkpoint(tmp_path):
     assert bits(run(mode, folder, committed=folder.committed())) == whole
 
 
-def test_a_bundle_without_arrays_keeps_its_place(tmp_path):
+def test_an_empty_bundle_keeps_its_place(tmp_path):
     from thresher.distributed.engine.host import Host
 
     folder = CheckpointFolder(str(tmp_path))
     host = Host(Toy(), folder)
     host.make("part", [0], None, 0)
     held = host._held["part", 0]
-    held.piece.step = lambda message, received: StepResult({}, [{}, {"x": np.ones(2)}, {}])
-    host.step("part", [0], 1, {"doing": "send", "stage": 1}, {0: []})
+    held.piece.step = lambda message, received: StepResult(None, [{}, {"x": np.ones(2)}, {}])
+    host.step("part", [0], 1, Send(1), {0: []})
     host.write("part", [0], 1, 1, True)
     again = Host(Toy(), folder)
     again.make("part", [0], 1, 1)
     assert [list(p[0][1]) for p in again.sent("part", [0], 1)] == [[], ["x"], []]
 
 
-def test_what_was_received_cannot_be_changed(monkeypatch):
+def test_received_arrays_are_read_only(monkeypatch):
     def step(self, message, received):
         if received:
             received[0]["x"][:] = 0
@@ -181,12 +181,12 @@ def test_what_was_received_cannot_be_changed(monkeypatch):
 
 
 def test_a_wrong_number_of_bundles_is_refused(monkeypatch):
-    monkeypatch.setattr(ToyPart, "step", lambda *_: StepResult({}, [{}, {}]))
+    monkeypatch.setattr(ToyPart, "step", lambda *_: StepResult(None, [{}, {}]))
     with pytest.raises(ValueError, match="a part sends 3 bundles or none, not 2"):
         run(Toy())
 
 
-# ---- checkpoints --------------------------------------------------------------------------------
+# ---- checkpoints ---------------------------------------------------------------------------------
 
 
 def checkpoint(tmp_path, stages=2):
@@ -196,7 +196,7 @@ def checkpoint(tmp_path, stages=2):
     return folder
 
 
-def test_what_a_killed_run_left_is_removed(tmp_path):
+def test_files_of_a_killed_run_are_removed(tmp_path):
     folder = checkpoint(tmp_path)
     (tmp_path / "stage-00000003").mkdir()
     (tmp_path / "stage-00000003" / "part-00000").write_bytes(b"half")
@@ -206,13 +206,13 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     ]
     for name in left:
         (tmp_path / name).write_bytes(b"half")
-    folder.clear()
+    folder.remove_leftovers()
     assert sorted(os.listdir(tmp_path)) == ["committed.json", "stage-00000002"]
     assert not list(tmp_path.rglob("*.part"))
     assert bits(run(Toy(), folder, committed=folder.committed())) == bits(run(Toy()))
 
 
-def test_a_run_from_the_beginning_is_not_mixed_with_another_one(tmp_path):
+def test_a_new_run_does_not_use_files_of_another_one(tmp_path):
     folder = checkpoint(tmp_path)
     other = Toy(parts=4)
     executor = Losing(other, folder, calls={4})  # before its first checkpoint
@@ -257,8 +257,8 @@ def test_a_damaged_state_is_named(tmp_path):
             run(Toy(), folder, committed=folder.committed())
 
 
-def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(tmp_path, monkeypatch):
-    folder, told, notes = CheckpointFolder(str(tmp_path)), [], []
+def test_with_a_full_disk_the_last_checkpoint_stays_and_the_run_continues(tmp_path, monkeypatch):
+    folder, reports, notes = CheckpointFolder(str(tmp_path)), [], []
     real = CheckpointFolder.write
 
     def write(self, kind, number, stage, state):
@@ -267,22 +267,22 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_the_run_goes_on(tmp_path, 
         return real(self, kind, number, stage, state)
 
     def watch(report):
-        told.append((report.checkpoint, report.trouble is not None, folder.committed().stage))
-        assert os.listdir(tmp_path / f"stage-{told[-1][2]:08}")
+        reports.append((report.checkpoint, report.trouble is not None, folder.committed().stage))
+        assert os.listdir(tmp_path / f"stage-{reports[-1][2]:08}")
         assert len(os.listdir(tmp_path)) == 2
         if report.stage == 3:
-            executor.hosts[0]._held.clear()  # steps since the last one that was written are kept
+            executor.hosts[0]._held.clear()  # steps since the last checkpoint are kept
 
     monkeypatch.setattr(CheckpointFolder, "write", write)
     executor = InProcessExecutor(Toy(), folder, 2)
     executor.note = notes.append
     assert bits(run(Toy(), folder, watch=watch, executor=executor)) == bits(run(Toy()))
-    assert told == [(True, False, 1), (False, True, 1), (False, True, 1), (True, False, 4)]
+    assert reports == [(True, False, 1), (False, True, 1), (False, True, 1), (True, False, 4)]
     assert len(notes) == 2
     assert "stage 2 could be written: [Errno 28] No space left" in notes[0]
 
 
-def test_a_run_asked_to_stop_that_cannot_write_says_so(tmp_path, monkeypatch):
+def test_a_stopped_run_that_cannot_write_its_checkpoint_raises_the_error(tmp_path, monkeypatch):
     folder = checkpoint(tmp_path, 1)
 
     def write(*_):
@@ -302,7 +302,7 @@ def test_a_run_asked_to_stop_that_cannot_write_says_so(tmp_path, monkeypatch):
     assert folder.committed().stage == 1
 
 
-def test_a_folder_is_the_same_wherever_workers_stand(tmp_path, monkeypatch):
+def test_a_folder_does_not_depend_on_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = CheckpointFolder("here")
     monkeypatch.chdir("/")
@@ -311,11 +311,11 @@ def test_a_folder_is_the_same_wherever_workers_stand(tmp_path, monkeypatch):
     assert (tmp_path / "here" / "stage-00000001" / "part-00000").exists()
 
 
-# ---- errors -------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [DataError, DivergenceError, ModelFileError, ParameterError])
-def test_errors_of_pieces_come_as_themselves_and_can_be_sent(error):
+def test_errors_of_pieces_are_raised_unchanged_and_can_be_pickled(error):
     with pytest.raises(error, match="part 2: a row is bad") as caught:
         run(Toy(trouble={"2:3": error.__name__}))
     again = pickle.loads(pickle.dumps(caught.value))
@@ -323,9 +323,9 @@ def test_errors_of_pieces_come_as_themselves_and_can_be_sent(error):
     assert str(again) == str(caught.value)
 
 
-def test_steps_since_a_checkpoint_are_bounded(tmp_path, monkeypatch):
-    """Where they are too many to keep, a lost piece takes all back, to the same bits."""
-    monkeypatch.setattr(crews, "_KEPT", 0)
+def test_the_size_of_kept_steps_is_limited(tmp_path, monkeypatch):
+    """Without kept steps, all pieces go back when one is lost; the result has the same bits."""
+    monkeypatch.setattr(executors, "_MAX_KEPT", 0)
     mode = Toy(stages=6)
     executor = InProcessExecutor(mode, CheckpointFolder(tmp_path), 2)
     kept, notes = [], []
@@ -339,11 +339,11 @@ def test_steps_since_a_checkpoint_are_bounded(tmp_path, monkeypatch):
     again = bits(run(mode, CheckpointFolder(tmp_path), executor=executor, every=4, watch=watch))
     assert again == bits(run(mode))
     assert max(kept) == 0
-    assert notes == ["what workers had sent was lost; all go on from the end of stage 4"]
+    assert notes == ["arrays sent by workers were lost; training goes back to the end of stage 4"]
 
 
-def test_only_stages_are_removed(tmp_path):
-    """A folder that has other things keeps them."""
+def test_only_folders_of_stages_are_removed(tmp_path):
+    """Other folders stay."""
     (tmp_path / "stage-plays").mkdir()
     (tmp_path / "stage-plays" / "hamlet").touch()
     run(Toy(), CheckpointFolder(tmp_path))
@@ -351,7 +351,7 @@ def test_only_stages_are_removed(tmp_path):
     assert len(list(tmp_path.glob("stage-0*"))) == 1
 
 
-def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
+def test_only_one_run_at_a_time_uses_a_folder(tmp_path):
     folder = str(tmp_path / "a" / "checkpoint")
     with locked_folder(folder):
         with (

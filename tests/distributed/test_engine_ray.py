@@ -1,4 +1,4 @@
-"""Pieces on real Ray clusters: the same bits as in one process, whatever dies on the way."""
+"""Pieces on Ray clusters: bit-identical to one process, also when workers or nodes die."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def in_process(mode):
 
 
 class Run:
-    """A run on a cluster, and all that it told."""
+    """A run on a cluster, with its notes and reports."""
 
     def __init__(self, cluster, mode, folder, every=1, patience=20.0, watch=None, committed=None):
         self.notes, self.reports, self.executor = [], [], None
         with RayExecutor(mode, folder, cluster, patience, self.notes.append) as self.executor:
 
-            def told(report):
+            def see(report):
                 self.reports.append(report)
                 return watch(self, report) if watch is not None else None
 
-            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, told))
+            self.bits = bits(run_stages(mode, self.executor, folder, every, committed, see))
 
     @property
     def remade(self):
@@ -61,11 +61,11 @@ OWN = {("part", 1), ("part", 3), ("range", 1)}  # pieces of the second of two wo
 
 def test_two_nodes_equal_one_process(ray_nodes, tmp_path):
     with ray_nodes.connect() as cluster:
-        places = cluster.places(9)
-        assert len({place.node for place in places}) == len(places) == 2
+        slots = cluster.worker_slots(9)
+        assert len({slot.node for slot in slots}) == len(slots) == 2
 
-        def watch(run, report):  # workers have all processors meanwhile
-            assert cluster.spread(len, ["a", "bb"]) == [1, 2]
+        def watch(run, report):  # while workers have all processors
+            assert cluster.map(len, ["a", "bb"]) == [1, 2]
 
         for mode in (Toy(keep=True, every=3), Toy(combine=True, width=30_000)):
             run = Run(cluster, mode, CheckpointFolder(str(tmp_path)), mode.every, watch=watch)
@@ -74,7 +74,7 @@ def test_two_nodes_equal_one_process(ray_nodes, tmp_path):
         assert run.reports[0].bytes == (2 * 3 + 3 * 2) * 30_000 * 8
 
 
-def test_a_worker_that_is_killed_makes_its_own_pieces_again(ray_nodes, tmp_path):
+def test_a_killed_worker_makes_its_own_pieces_again(ray_nodes, tmp_path):
     def watch(run, report):
         if report.stage == 3:
             os.kill(process_of(run.executor, 1), signal.SIGKILL)  # between two stages
@@ -103,10 +103,10 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
     with ray_nodes.connect() as cluster:
         run = Run(cluster, mode, CheckpointFolder(str(tmp_path)), watch=watch)
     assert run.bits == in_process(mode)
-    assert "was lost" in run.notes[0]
+    assert "lost" in run.notes[0]
 
 
-def test_a_step_that_always_dies_is_given_up(ray_nodes, tmp_path, monkeypatch):
+def test_a_step_that_always_kills_its_worker_is_an_error(ray_nodes, tmp_path, monkeypatch):
     monkeypatch.setattr("thresher.distributed.ray.executor._DEATHS", 2)
     mode = Toy(trouble={"3:2": "die"})
     with (
@@ -116,7 +116,7 @@ def test_a_step_that_always_dies_is_given_up(ray_nodes, tmp_path, monkeypatch):
         Run(cluster, mode, CheckpointFolder(str(tmp_path)))
 
 
-def test_an_error_of_a_piece_comes_as_itself(ray_nodes, capfd):
+def test_an_error_of_a_piece_is_raised_unchanged(ray_nodes, capfd):
     with ray_nodes.connect() as cluster, pytest.raises(DataError) as it:
         Run(cluster, Toy(trouble={"2:2": "DataError"}), None)
     assert (type(it.value), str(it.value)) == (DataError, "part 2: a row is bad")
@@ -133,23 +133,23 @@ def length(item):
     return len(str(item))
 
 
-def test_a_function_is_spread_over_items(ray_nodes, tmp_path):
+def test_map_calls_a_function_for_all_items(ray_nodes, tmp_path):
     once = tmp_path / "once"
     with ray_nodes.connect() as cluster:
-        assert cluster.spread(length, ["a", once, "ccc"]) == [1, len(str(once)), 3]
-        assert cluster.spread(length, []) == []
+        assert cluster.map(length, ["a", once, "ccc"]) == [1, len(str(once)), 3]
+        assert cluster.map(length, []) == []
         kinds = DataError, DivergenceError, CacheError, ModelFileError, ParameterError, MemoryError
         for error in kinds:
             with pytest.raises(error) as caught:
-                cluster.spread(length, ["a", error("a.svm:3: bad"), ValueError("later")])
+                cluster.map(length, ["a", error("a.svm:3: bad"), ValueError("later")])
             assert (type(caught.value), str(caught.value)) == (error, "a.svm:3: bad")
 
 
-def test_a_folder_that_a_node_does_not_see_is_refused(ray_nodes, tmp_path, monkeypatch):
+def test_a_folder_that_nodes_do_not_share_is_an_error(ray_nodes, tmp_path, monkeypatch):
     with ray_nodes.connect() as cluster:
         cluster.check(str(tmp_path))
         assert os.listdir(tmp_path) == []
-        monkeypatch.setattr("thresher.distributed.ray.cluster._SEEN", 0.5)
+        monkeypatch.setattr("thresher.distributed.ray.cluster._VISIBLE_SECONDS", 0.5)
         hidden = f"/proc/{os.getpid()}/cwd"  # other processes have other folders of this name
         monkeypatch.chdir(tmp_path)
         name = socket.gethostname()
@@ -159,25 +159,25 @@ def test_a_folder_that_a_node_does_not_see_is_refused(ray_nodes, tmp_path, monke
         assert os.listdir(tmp_path) == []
 
 
-def test_more_workers_than_processors_are_refused(ray_nodes):
+def test_more_workers_than_processors_are_an_error(ray_nodes):
     with pytest.raises(ClusterError, match="3 workers need as many processors; the cluster has 2"):
         ray_nodes.connect(workers=3)
     with ray_nodes.connect(workers=1) as cluster:
-        assert len(cluster.places(9)) == 1
+        assert len(cluster.worker_slots(9)) == 1
     with ray_nodes.connect(threaded=True) as cluster:
-        assert [place.processors for place in cluster.places(9)] == [1, 1]
+        assert [slot.processors for slot in cluster.worker_slots(9)] == [1, 1]
         with pytest.raises(ClusterError, match=f"connected to the cluster at {ray_nodes.address}"):
             Cluster.connect("local")
-        with Cluster.connect() as same:  # found, so it is left as it is
-            assert same.places(1)
-        assert cluster.spread(len, ["ab"]) == [2]
+        with Cluster.connect() as same:  # it was not started here, so it stays
+            assert same.worker_slots(1)
+        assert cluster.map(len, ["ab"]) == [2]
 
 
 DRIVER = """
 import sys
 from thresher.distributed.ray.cluster import Cluster
-from thresher.distributed.engine.loop import drive
-from thresher.distributed.engine.folder import Folder
+from thresher.distributed.engine.loop import run_stages
+from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.ray.executor import RayExecutor
 from support.toys import Toy
 
@@ -185,15 +185,16 @@ address, *paths = sys.argv[1:]
 modes = [Toy(), Toy(trouble={"0:3": "sleep 50"})][-len(paths):]
 with Cluster.connect(address or None, 2) as cluster:
     for mode, path in zip(modes, paths):
-        folder = Folder(path)
+        folder = CheckpointFolder(path)
         with RayExecutor(mode, folder, cluster) as executor:
             watch = lambda report: print(report.stage, flush=True)
-            print(drive(mode, executor, folder, 1, watch=watch).learned.facts["bits"], flush=True)
+            run = run_stages(mode, executor, folder, 1, watch=watch)
+            print(run.learned.facts["bits"], flush=True)
 """
 
 
 class Driver(subprocess.Popen):
-    """A driver in a process of its own. It sleeps in the third stage of its last run."""
+    """A driver in another process. It sleeps in the third stage of its last run."""
 
     def __init__(self, *arguments):
         pipe = subprocess.PIPE
@@ -201,7 +202,7 @@ class Driver(subprocess.Popen):
         super().__init__(given, stdout=pipe, stderr=pipe, text=True)
 
     def end(self, how):
-        """Let it get into the third stage, and end it; return what it said of errors."""
+        """Wait until it is in the third stage, and end it; return its standard error."""
         assert [self.stdout.readline() for _ in range(2)] == ["1\n", "2\n"]
         time.sleep(0.3)
         began = time.monotonic()
@@ -212,7 +213,7 @@ class Driver(subprocess.Popen):
         return errors
 
 
-def test_a_driver_that_is_killed_can_be_resumed(ray_nodes, tmp_path):
+def test_a_run_whose_driver_was_killed_can_be_resumed(ray_nodes, tmp_path):
     with Driver(ray_nodes.address, tmp_path) as process:
         assert process.end(signal.SIGKILL) == ""
     folder = CheckpointFolder(str(tmp_path))
@@ -223,12 +224,12 @@ def test_a_driver_that_is_killed_can_be_resumed(ray_nodes, tmp_path):
     assert [report.stage for report in run.reports] == [3, 4]
 
 
-def test_a_local_cluster_is_started_and_ended_without_a_word(ray_home, tmp_path):
+def test_a_local_cluster_starts_and_ends_without_output(ray_home, tmp_path):
     with Driver("", tmp_path / "whole", tmp_path / "stopped") as process:
         said = [process.stdout.readline().strip() for _ in range(5)]
         assert said == ["1", "2", "3", "4", in_process(Toy())[0]["bits"]]
         errors = process.end(signal.SIGINT)
-    assert errors.startswith("Traceback")  # that of Ctrl-C, and nothing before
+    assert errors.startswith("Traceback")  # of Ctrl-C, with nothing before it
     assert errors.endswith("KeyboardInterrupt\n")
     folder = CheckpointFolder(str(tmp_path / "stopped"))
     assert folder.committed().stage == 2
@@ -244,12 +245,12 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
             ray_nodes.remove(ray_nodes.alive[0])
         if report.stage == 3:
             moved.extend(run.notes)
-            assert sorted(map(len, run.executor.homes["part"])) == [0, 5]
+            assert sorted(map(len, run.executor.assigned["part"])) == [0, 5]
 
     folder = CheckpointFolder(str(tmp_path))
     with (
         ray_nodes.connect() as cluster,
-        pytest.raises(ClusterError, match=r"no worker is left.*resume=True goes on from stage 3"),
+        pytest.raises(ClusterError, match=r"no worker is left.*resume=True continues from stage 3"),
     ):
         Run(cluster, Toy(), folder, patience=1.0, watch=watch)
     assert "did not come back; its pieces move to other workers" in moved[-1]
@@ -257,10 +258,10 @@ def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path)
     assert bits(again) == in_process(Toy())
 
 
-# ---- no cluster ---------------------------------------------------------------------------------
+# ---- no cluster ----------------------------------------------------------------------------------
 
 
-def refused(address, **environment):
+def output_of_connect(address, **environment):
     code = (
         "import sys; from thresher.distributed.ray.cluster import Cluster\n"
         "try: Cluster.connect(sys.argv[1] or None)\n"
@@ -278,24 +279,24 @@ def refused(address, **environment):
     return found.stdout
 
 
-def test_an_address_where_nothing_is(ray_home):
+def test_an_address_without_a_server(ray_home):
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{reserved.getsockname()[1]}"  # bound, but nobody listens
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"  # bound, but without a listening server
         for given in ((address, {}), ("", {"RAY_ADDRESS": address})):
-            said = refused(given[0], **given[1])
+            said = output_of_connect(given[0], **given[1])
             assert said.startswith(f"ClusterError no Ray cluster can be used at {address}: ")
             assert "`ray start --head` starts one" in said
 
 
-def test_an_address_where_something_else_is(monkeypatch):
-    monkeypatch.setattr("thresher.distributed.ray.cluster._REACH", 0.3)
+def test_an_address_of_another_server(monkeypatch):
+    monkeypatch.setattr("thresher.distributed.ray.cluster._CONNECT_SECONDS", 0.3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = f"127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(ClusterError, match=f"no Ray cluster can be used at {address}: timed"):
-            _init(imported(), address, None)  # it says nothing
+            _init(imported(), address, None)  # it does not answer
 
         other.accept()[0].close()
 
@@ -311,7 +312,7 @@ def test_an_address_where_something_else_is(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["here", "host:", ":1", "host:x", "ray://host:10001"])
-def test_an_address_that_is_none(ray_home, address):
+def test_an_invalid_address(ray_home, address):
     with pytest.raises(ClusterError, match=r"address must be|not supported"):
         Cluster.connect(address)
 
@@ -319,6 +320,6 @@ def test_an_address_that_is_none(ray_home, address):
 def test_ray_is_missing(ray_home, tmp_path):
     (tmp_path / "ray.py").write_text("raise ImportError('No module named ray')")
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    said = refused("", PYTHONPATH=path)
+    said = output_of_connect("", PYTHONPATH=path)
     assert said.startswith("ClusterError a cluster needs Ray")
     assert 'pip install "thresher[ray]"' in said

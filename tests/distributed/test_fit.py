@@ -1,4 +1,4 @@
-"""`thresher.distributed.fit` without a cluster: what goes in, what comes out, what is refused."""
+"""`thresher.distributed.fit` without a cluster: data, results, errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fitted(name, shards, **more):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_it_learns(name, shards):
+def test_accuracy(name, shards):
     X, y = rows_of(1)
     estimator = fitted(name, shards)
     assert estimator.score(X, y) > (0.65 if name == "paper" else 0.8)
@@ -44,14 +44,14 @@ def test_it_learns(name, shards):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_stopped_run_goes_on_to_the_same_bits(name, shards, tmp_path):
+def test_a_stopped_run_is_resumed_to_the_same_bits(name, shards, tmp_path):
     seen = []
     whole = fitted(name, shards, watch=seen.append)
     for stop in sorted({1, max(1, len(seen) // 2)}):
         folder = tmp_path / f"{name}-{stop}"
         with pytest.raises(ContinueLater):
             fitted(name, shards, checkpoint=folder, watch=lambda report, n=stop: report.stage >= n)
-        resumed = fitted(name, shards, checkpoint=folder, resume=True)
+        resumed = fitted(name, shards, checkpoint=folder, resume=True, keep_checkpoint=True)
         assert bits_of(resumed) == bits_of(whole)
         assert [r[:3] for r in resumed.history_] == [r[:3] for r in whole.history_]
         again = fitted(name, shards, checkpoint=folder, resume=True)  # nothing is left to do
@@ -59,7 +59,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(name, shards, tmp_path):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_fitted_estimator_is_one(name, shards):
+def test_a_fitted_estimator_can_be_used_as_any_other(name, shards):
     X, y = rows_of()
     estimator = fitted(name, shards)
     copy = pickle.loads(pickle.dumps(estimator))
@@ -70,7 +70,7 @@ def test_a_fitted_estimator_is_one(name, shards):
         estimator.partial_fit(X, y)
         assert bits_of(estimator) != before
     else:
-        with pytest.raises(ParameterError, match="learned on a cluster or in a search, and cannot"):
+        with pytest.raises(ParameterError, match="trained on a cluster or in a search, and its"):
             estimator.partial_fit(X, y)
     assert estimator.fit(X, y).score(X, y) > 0.5
 
@@ -86,7 +86,7 @@ def test_the_model_is_saved_and_loaded(shards, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["cache", "parquet"])
-def test_files_of_other_formats_learn_the_same(format, shards, tmp_path):
+def test_files_of_other_formats_give_the_same(format, shards, tmp_path):
     from thresher.cli.commands.convert import convert
 
     for number in range(4):
@@ -101,7 +101,7 @@ def test_files_of_other_formats_learn_the_same(format, shards, tmp_path):
     assert found.score(*rows_of(1)) > 0.8
 
 
-def test_one_file_is_cut_into_parts(shards, tmp_path):
+def test_one_file_is_divided_into_parts(shards, tmp_path):
     whole = tmp_path / "whole.svm"
     files = [Path(shards.replace("*", str(n))) for n in range(4)]
     whole.write_text("".join(file.read_text() for file in files))
@@ -111,7 +111,7 @@ def test_one_file_is_cut_into_parts(shards, tmp_path):
     assert bits_of(found) != bits_of(fitted("average", str(whole), parts=3))
 
 
-def test_names_are_found_again(tmp_path):
+def test_names_of_features_are_found(tmp_path):
     for number in range(3):
         text = "1 |ad sport |user anna\n-1 |ad loan |user bob\n" * (20 + number)
         (tmp_path / f"{number}.vw").write_text(text)
@@ -131,7 +131,7 @@ def test_several_classes(name, tmp_path):
     assert whole.classes_.tolist() == [0, 1, 2]
     assert whole.score(X, y) > 0.75
     stages = []
-    with pytest.raises(ContinueLater):  # in the second of the outputs, where they are apart
+    with pytest.raises(ContinueLater):  # in the second output, if they are trained separately
         fitted(
             name, shards, checkpoint=tmp_path / "c",
             watch=lambda r: stages.append(r.stage) or stages.count(1) == 2 or len(stages) > 4,
@@ -139,13 +139,13 @@ def test_several_classes(name, tmp_path):
     assert bits_of(fitted(name, shards, checkpoint=tmp_path / "c", resume=True)) == bits_of(whole)
 
 
-def test_features_with_names_need_a_place(tmp_path):
+def test_features_with_names_need_a_hashed_store(tmp_path):
     (tmp_path / "rows.vw").write_text("1 |ad sport\n-1 |ad loan\n" * 20)
     with pytest.raises(ParameterError, match="features with names need store='hashed', or bits="):
         fit(thresher.FTRLClassifier(), tmp_path / "rows.vw", workers=0)
 
 
-def test_the_scan_decides_what_is_auto(tmp_path):
+def test_the_survey_decides_values_that_are_auto(tmp_path):
     for number in range(3):
         text = "1 |ad sport |user anna\n-1 |ad loan |user bob\n" * (20 + number)
         (tmp_path / f"{number}.vw").write_text(text)
@@ -185,8 +185,8 @@ def test_rows_with_any_number_of_labels(tmp_path):
         thresher.DualAveragingClassifier,
     ],
 )
-def test_learning_goes_on_where_the_cluster_ended(kind, shards):
-    """The next record, and the watch for divergence, look at the rows that come after."""
+def test_partial_fit_continues_after_the_cluster(kind, shards):
+    """The next record, and the watch for divergence, use only the rows that follow."""
     X, y = rows_of(1, rows=848)
     model = fit(kind(passes=3, random_state=0), shards, workers=0)
     assert model.history_[-1].examples == 3 * 400
@@ -199,11 +199,13 @@ def test_learning_goes_on_where_the_cluster_ended(kind, shards):
     )
 
 
-def test_there_is_no_certificate_and_why(shards):
+def test_there_is_no_certificate(shards):
     def clf(**params):
         return thresher.TruncatedGradientClassifier(random_state=0, passes=2, **params)
 
-    with pytest.raises(ParameterError, match=r"certify does not go .* sums that hold for one str"):
+    with pytest.raises(
+        ParameterError, match=r"certify cannot be used .* sums that hold for one str"
+    ):
         fit(clf(certify=True), shards, workers=0)
     model = fit(clf(), shards, workers=0)
     X, y = rows_of(1)
@@ -212,12 +214,12 @@ def test_there_is_no_certificate_and_why(shards):
         model.set_params(certify=True).partial_fit(X, y)
 
 
-def test_a_perceptron_has_kept_no_levels(shards):
+def test_a_perceptron_has_no_levels(shards):
     assert fitted("columns", shards).level_models_ == {}
 
 
-def test_a_seed_that_was_not_given_is_the_checkpoints(shards, tmp_path):
-    with pytest.raises(ContinueLater, match=r"stopped after stage 2; .* holds what was learned"):
+def test_a_seed_that_was_not_given_is_that_of_the_checkpoint(shards, tmp_path):
+    with pytest.raises(ContinueLater, match=r"stopped after stage 2; the checkpoint is"):
         fit(thresher.FTRLClassifier(passes=4), shards, workers=0, checkpoint=tmp_path / "c",
             watch=lambda report: report.stage == 2)  # fmt: skip
     model = thresher.FTRLClassifier(passes=4)
@@ -233,7 +235,7 @@ def test_a_regression(tmp_path):
     assert model.score(X, y) > 0.9
 
 
-def test_weights_of_classes_follow_the_scan(tmp_path):
+def test_balanced_weights_use_the_counts_of_the_survey(tmp_path):
     X, y = rows_of()
     keep = (y == 0) | (np.arange(len(y)) % 4 == 0)
     shards = write_shards(tmp_path, X[keep], y[keep])
@@ -246,35 +248,35 @@ def test_weights_of_classes_follow_the_scan(tmp_path):
     assert bits_of(balanced) == bits_of(given)
 
 
-# ---- what is refused ---------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("estimator", "how", "message"),
     [
-        (thresher.CoordinateDescentClassifier(), {}, "does not learn on a cluster"),
+        (thresher.CoordinateDescentClassifier(), {}, "cannot be trained on a cluster"),
         (thresher.FTRLClassifier(), {"mode": "stages"}, "mode must be average; got 'stages'"),
         (thresher.FTRLClassifier(), {"mode": "best"}, "mode must be one of stages, average, col"),
         (thresher.StabilizedClassifier(), {"mode": "columns"}, "mode must be stages"),
-        (thresher.StabilizedClassifier(), {"rounds": 2}, "rounds goes with mode='average'"),
+        (thresher.StabilizedClassifier(), {"rounds": 2}, "rounds is an option of mode='average'"),
         (thresher.FTRLClassifier(), {"rounds": 0}, "rounds must be a whole number of 1 or more"),
-        (thresher.FTRLClassifier(), {"batch": 9}, "batch goes with mode='columns'"),
+        (thresher.FTRLClassifier(), {"batch": 9}, "batch is an option of mode='columns'"),
         (thresher.FTRLClassifier(), {"every": 0}, "every must be a whole number of 1 or more"),
         (thresher.FTRLClassifier(), {"every": 2}, "every needs checkpoint"),
-        (thresher.FTRLClassifier(), {"partz": 2}, "'partz' is no option of fit, nor of reading"),
+        (thresher.FTRLClassifier(), {"partz": 2}, "'partz' is not an option of fit or of reading"),
         (thresher.FTRLClassifier, {}, r"estimator must be an object, as in FTRLClassifier\(\)"),
         (thresher.FTRLClassifier(), {"workers": -1}, "workers must be"),
-        (thresher.FTRLClassifier(), {"resume": True}, "resume=True needs the folder"),
+        (thresher.FTRLClassifier(), {"resume": True}, "resume=True needs checkpoint, the folder"),
         (thresher.FTRLClassifier(), {"parts": 0}, "parts must be a whole number of 1 or more"),
         (thresher.FTRLClassifier(), {"parts": 10**6}, "parts must be at most"),
         (thresher.FTRLClassifier(alpha=-1), {}, "alpha must be"),
-        (thresher.FTRLClassifier(warm_start=True), {}, "warm_start=True does not go"),
+        (thresher.FTRLClassifier(warm_start=True), {}, "warm_start=True cannot be used"),
         (thresher.FTRLClassifier(callback=print), {}, "callback is not called on a cluster"),
         (thresher.StabilizedClassifier(paths=4), {"parts": 3}, "parts must be at most 2"),
         (thresher.AveragedSGDClassifier(center=True), {}, "center"),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(estimator, how, message, shards):
+def test_invalid_options_are_errors_at_once(estimator, how, message, shards):
     with pytest.raises(ParameterError, match=message):
         fit(estimator, shards, **{"workers": 0, **how})
     assert not hasattr(estimator, "classes_")
@@ -292,7 +294,7 @@ def test_bad_rows_are_named_by_file_and_line(tmp_path):
         assert not os.path.exists(tmp_path / "c" / "manifest.json")
 
 
-def test_changed_data_are_refused(tmp_path):
+def test_changed_data_are_an_error(tmp_path):
     X, y = rows_of()
     shards = write_shards(tmp_path / "rows", X, y)
     folder = tmp_path / "c"
@@ -313,8 +315,8 @@ def test_changed_data_are_refused(tmp_path):
     assert fitted("robust", shards, checkpoint=folder, resume=True).score(X, y) > 0.7
 
 
-def test_a_checkpoint_of_more_ranges_goes_on(shards, tmp_path):
-    """Ranges are those of the run that began, whatever the number of workers now."""
+def test_a_resumed_run_has_the_ranges_of_its_checkpoint(shards, tmp_path):
+    """The number of workers does not change the ranges."""
     folder = tmp_path / "c"
     with pytest.raises(ContinueLater):
         fitted("average", shards, checkpoint=folder, watch=lambda report: True)
@@ -324,7 +326,7 @@ def test_a_checkpoint_of_more_ranges_goes_on(shards, tmp_path):
     )
 
 
-def test_any_seed_can_be_gone_on_from(shards, tmp_path):
+def test_a_run_without_a_seed_can_be_resumed(shards, tmp_path):
     def clf():
         return thresher.FTRLClassifier(passes=3, shuffle="each")
 

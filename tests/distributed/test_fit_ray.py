@@ -1,4 +1,4 @@
-"""`thresher.distributed.fit` on a cluster of two nodes: whatever dies, the bits are the same."""
+"""`thresher.distributed.fit` on a cluster of two nodes: the same bits after any failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thresher.errors import DataError
 
 pytestmark = clusters.on_ray
 
-# As FITS, with stages that last long enough to be killed in the middle of one.
+# As FITS, with stages that are long enough to kill a worker in the middle of one.
 LONG = {
     "average": (lambda: thresher.FTRLClassifier(passes=60, random_state=1), {}),
     "robust": (
@@ -55,7 +55,7 @@ def long_shards(tmp_path_factory):
 
 
 def workers_of(home: Path) -> list[int]:
-    """Return the processes in which pieces work, of the cluster that has this home."""
+    """Return the worker processes of the cluster with this home."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ def workers_of(home: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_cluster_learns_the_same_bits(name, ray_nodes, shards, tmp_path):
+def test_a_cluster_gives_the_same_bits(name, ray_nodes, shards, tmp_path):
     make, how = FITS[name]
     found = fit(make(), shards, address=ray_nodes.address, checkpoint=tmp_path / "c", **how)
     assert bits_of(found) == bits_of(fit(make(), shards, workers=0, **how))
@@ -80,7 +80,7 @@ def test_a_cluster_learns_the_same_bits(name, ray_nodes, shards, tmp_path):
         *(pytest.param(n, marks=pytest.mark.soak) for n in ("robust", "paper", "columns")),
     ],
 )
-def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shards, tmp_path):
+def test_a_worker_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shards, tmp_path):
     make, how = LONG[name][0], dict(LONG[name][1])
     killed, reports = [], []
 
@@ -102,7 +102,7 @@ def test_a_worker_that_is_killed_in_a_stage(name, ray_nodes, ray_home, long_shar
     assert bits_of(found) == bits_of(fit(make(), long_shards, workers=0, **how))
     remade = [piece for report in reports for piece in report.remade]
     parts = {number for kind, number in remade if kind == "part"}
-    assert parts in ({0, 2}, {1, 3})  # of one worker, and none of the other's
+    assert parts in ({0, 2}, {1, 3})  # of one worker only
     assert len(remade) == len(set(remade))
 
 
@@ -123,7 +123,7 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, long_shards, tmp_path):
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
 )
-def test_a_command_that_is_killed_goes_on_with_resume(ray_nodes, long_shards, tmp_path, how):
+def test_a_killed_command_can_be_resumed(ray_nodes, long_shards, tmp_path, how):
     def train(model, *more):
         command = [sys.executable, "-m", "thresher.cli", "train", long_shards, "-m", str(model)]
         options = ["--rule", "ftrl", "--passes", "15", "--multiclass", "--json", *more]
@@ -134,8 +134,8 @@ def test_a_command_that_is_killed_goes_on_with_resume(ray_nodes, long_shards, tm
     with train(tmp_path / "model", *cluster) as process:
         stage = 0
         while stage < 4:
-            told = json.loads(process.stdout.readline())
-            stage = told.get("stage", stage)
+            event = json.loads(process.stdout.readline())
+            stage = event.get("stage", stage)
         process.send_signal(how)
         _, said = process.communicate(timeout=40)
     if how == signal.SIGINT:
@@ -154,7 +154,7 @@ def test_a_command_that_is_killed_goes_on_with_resume(ray_nodes, long_shards, tm
     assert resumed.intercept.tobytes() == alone.intercept.tobytes()
 
 
-def test_a_bad_row_is_named_from_afar(ray_nodes, tmp_path):
+def test_a_bad_row_on_a_worker_is_named(ray_nodes, tmp_path):
     shards = write_shards(tmp_path / "rows", *rows_of())
     broken = tmp_path / "rows" / "rows-3.svm"
     broken.write_text(broken.read_text() + "1 7:1 7:\n")
@@ -178,7 +178,7 @@ def test_rows_of_a_dataset_keep_their_order(ray_nodes, tmp_path):
     assert dataset_to_files(dataset, tmp_path, resume=True) == files
 
 
-def test_a_dataset_is_written_and_learned_from(ray_nodes, tmp_path):
+def test_a_fit_on_a_dataset(ray_nodes, tmp_path):
     import numpy as np
     import ray
 

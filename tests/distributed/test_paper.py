@@ -1,4 +1,4 @@
-"""Stages of the published stabilized rule in parts and ranges: the oracle, and the rule alone."""
+"""Stages of the published stabilized rule: compared with the oracle, and with one machine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from support.paper_cases import (
 from thresher import StabilizedClassifier
 from thresher.data.labels import ManyClasses
 from thresher.distributed.engine.executor import InProcessExecutor
+from thresher.distributed.engine.messages import Question
+from thresher.distributed.modes.paper_messages import AskHistogram
 from thresher.errors import DivergenceError
 
-# ---- what is learned ---------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 
 @given(
@@ -36,7 +38,7 @@ from thresher.errors import DivergenceError
     ranges=st.integers(1, 3),
     threads=st.integers(1, 3),
 )
-def test_one_part_is_the_rule_alone(
+def test_one_part_is_the_rule_on_one_machine(
     data: st.DataObject,
     params: dict[str, Any],
     dtype: str,
@@ -44,7 +46,7 @@ def test_one_part_is_the_rule_alone(
     ranges: int,
     threads: int,
 ) -> None:
-    """To the last bit: weights, evidence, gravity, rates and bursts of every stage, losses."""
+    """Weights, evidence, losses, and the numbers of every stage are bit-identical."""
     job = job_of(some_rows(data.draw, 1), ranges, **params, dtype=dtype, tol=tol)
     try:
         learner, stages = alone(job)
@@ -61,7 +63,9 @@ def test_one_part_is_the_rule_alone(
     for ours, theirs in zip(found, learner.findings(), strict=True):
         assert ours.tobytes() == theirs.tobytes()
     loss = weight = 0.0
-    for ours, theirs in zip(run.shown, stages, strict=False):  # of which 64 and some are told
+    for ours, theirs in zip(
+        run.history, stages, strict=False
+    ):  # the history has 64 of them, and some more
         assert ours["stage"] == theirs.number
         assert (ours["gravity"], ours["beta"], ours["d"], ours["burst"], ours["nonzeros"]) == (
             theirs.gravity, theirs.beta, theirs.d, theirs.burst, theirs.stable,
@@ -71,7 +75,7 @@ def test_one_part_is_the_rule_alone(
             assert ours["loss"] == mean
         loss, weight = theirs.loss_sum, theirs.weight_sum
     if run.stages < 64:
-        assert len(run.shown) == len(stages) == run.stages == run.learned.facts["stages"]
+        assert len(run.history) == len(stages) == run.stages == run.learned.facts["stages"]
         assert run.learned.facts["rows"] == stages[-1].rows
         assert run.learned.facts["gravity"] == stages[-1].gravity
 
@@ -83,13 +87,13 @@ def test_one_part_is_the_rule_alone(
     ranges=st.integers(1, 3),
     hosts=st.integers(1, 3),
 )
-def test_parts_are_as_in_the_oracle(
+def test_parts_equal_the_oracle(
     data: st.DataObject, params: dict[str, Any], parts: int, ranges: int, hosts: int
 ) -> None:
-    """R-13, where each path has the rows of its part alone."""
+    """R-13, where each path uses only the rows of its part."""
     job = job_of(some_rows(data.draw, parts), ranges, **params, dtype="float64")
     expected = oracle(job)
-    assume(np.abs(expected.paths).max() < 100)  # where rates explode, rounding errors do too
+    assume(np.abs(expected.paths).max() < 100)  # large weights have large rounding errors
     run = driven(job, hosts)
     (output,) = run.learned.outputs
     w = np.zeros(job.width)
@@ -106,12 +110,12 @@ def test_parts_are_as_in_the_oracle(
     np.testing.assert_array_equal(evidence.purged, expected.purged[seen])
     np.testing.assert_array_equal(evidence.documents, np.count_nonzero(X, axis=0)[seen])
     assert run.stages == len(expected.trace)
-    for shown in run.shown:
-        stage = expected.trace[shown["stage"] - 1]
-        assert shown["burst"] == stage.K
-        assert shown["gravity"] == pytest.approx(stage.gravity, rel=1e-9, abs=1e-12)
-        assert shown["beta"] == pytest.approx(stage.beta, rel=1e-12, abs=1e-15)
-        assert shown["d"] == pytest.approx(stage.d)
+    for record in run.history:
+        stage = expected.trace[record["stage"] - 1]
+        assert record["burst"] == stage.K
+        assert record["gravity"] == pytest.approx(stage.gravity, rel=1e-9, abs=1e-12)
+        assert record["beta"] == pytest.approx(stage.beta, rel=1e-12, abs=1e-15)
+        assert record["d"] == pytest.approx(stage.d)
 
 
 def test_the_estimator_gives_the_same() -> None:
@@ -131,7 +135,7 @@ def test_the_estimator_gives_the_same() -> None:
 
 
 def test_each_of_several_classes() -> None:
-    """An output is one against the others, with the orders that the estimator gives it."""
+    """Outputs are one-vs-rest, with the same orders of rows as in the estimator."""
     ((X, _, _),) = drawn(6, [50], 20, False, 0.3).content
     y = np.arange(50) % 3
     model = StabilizedClassifier(variant="paper", paths=3, passes=2, random_state=1).fit(X, y)
@@ -148,18 +152,18 @@ def test_each_of_several_classes() -> None:
 def test_gravity_is_found(
     monkeypatch: pytest.MonkeyPatch, dtype: str, same: bool, few: bool
 ) -> None:
-    """Mostly with no question at all; where many ratios are alike or too many near, by bits."""
-    asked: list[str] = []
+    """The driver rarely asks questions; it asks for bits if many ratios are near the gravity."""
+    asked: list[type] = []
     ask = InProcessExecutor.ask_parts
 
-    def counted(self: InProcessExecutor, question: dict[str, Any]) -> list[Any]:
-        asked.append(question["ask"])
+    def counted(self: InProcessExecutor, question: Question[Any]) -> list[Any]:
+        asked.append(type(question))
         return ask(self, question)
 
     monkeypatch.setattr(InProcessExecutor, "ask_parts", counted)
     if few:
         monkeypatch.setattr("thresher.distributed.modes.paper_coordinator._FEW", 5)
-        monkeypatch.setattr("thresher.distributed.modes.paper_stages._VALUES", 50)
+        monkeypatch.setattr("thresher.distributed.modes.paper_pieces._MAX_VALUES", 50)
     rows = drawn(7, [400], 300, False, 0.2)
     if same:
         rows.content[0][0].data[:] = 1.0
@@ -167,7 +171,7 @@ def test_gravity_is_found(
     run = driven(job)
     learner, stages = alone(job)
     assert run.learned.outputs[0].weights.tobytes() == learner.weights()[1].tobytes()
-    assert [s["gravity"] for s in run.shown[: len(stages)]] == [s.gravity for s in stages]
+    assert [s["gravity"] for s in run.history[: len(stages)]] == [s.gravity for s in stages]
     assert run.learned.facts["gravity"] > 0
-    assert asked.count("histogram") >= (run.stages if few else 1)
+    assert asked.count(AskHistogram) >= (run.stages if few else 1)
     assert few or same or len(asked) < run.stages / 4

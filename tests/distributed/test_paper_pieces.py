@@ -1,4 +1,4 @@
-"""The published variant: pieces anywhere, stopped, lost, and what is refused."""
+"""The published variant: any workers, stopped and lost pieces, and errors."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.engine.host import _received
 from thresher.distributed.engine.loop import ContinueLater, StageReport, run_stages
+from thresher.distributed.engine.messages import Message
 from thresher.distributed.engine.pieces import Arrays, Packet, StepResult
-from thresher.distributed.modes.paper_stages import PaperStagesMode, _Range
+from thresher.distributed.modes.paper_messages import JudgePaperStage, RunPaperStage
+from thresher.distributed.modes.paper_pieces import PaperRangePiece
+from thresher.distributed.modes.paper_stages import PaperStagesMode
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
 
-# ---- any workers, and any that are lost ----------------------------------------------------------
+# ---- workers -------------------------------------------------------------------------------------
 
 
 def read_only(packets: Sequence[Packet]) -> list[Arrays]:
-    """Give what was received as a cluster gives it: a copy that cannot be written."""
+    """Return what a cluster would give: a read-only copy."""
     received = pickle.loads(pickle.dumps(_received(packets)))
     for arrays in received:
         for array in arrays.values():
@@ -77,7 +80,7 @@ def test_stopping_and_going_on(
     parts: int,
     every: int,
 ) -> None:
-    """After any stage, also when nothing but the result was left, on other workers."""
+    """A run can be stopped after any stage, even the last, and continue on other workers."""
     few = {"bursts": 3, "passes": min(params["passes"], 2)}  # stages: all are written
     job = job_of(some_rows(data.draw, parts), 2, **params | few, dtype=dtype, tol=tol)
     try:
@@ -106,7 +109,7 @@ def test_a_worker_that_is_lost(
     every: int,
     tol: float | None,
 ) -> None:
-    """Only its own pieces are made again, to the same bits."""
+    """Only its own pieces are made again, with the same bits."""
     few = {"bursts": 3, "passes": min(params["passes"], 2)}
     job = job_of(some_rows(data.draw, 3), 3, **params | few, dtype=dtype, tol=tol)
     try:
@@ -131,15 +134,15 @@ def test_a_worker_that_is_lost(
         run = run_stages(mode, executor, folder, every, watch=watch)
     assert_same(run, expected)
     assert losses == 1
-    if every <= lost < expected.stages:  # else all began again, or only the result was left
+    if every <= lost < expected.stages:  # else all started again, or only the result was left
         assert sorted(remade) == [("part", 1), ("range", 1)]
 
 
-# ---- what is sent and kept -----------------------------------------------------------------------
+# ---- messages and states -------------------------------------------------------------------------
 
 
 def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below 25 bytes for each feature that a stage touches; states have no rows in them."""
+    """A stage sends less than 25 bytes for each feature that it sees; states have no rows."""
     rng = np.random.default_rng(0)
     width, n, nnz = 20_000, 500, 40
     starts, content = np.arange(0, n * nnz + 1, nnz), []
@@ -148,14 +151,16 @@ def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.Monke
         X = sp.csr_matrix((np.ones(n * nnz), keys, starts), shape=(n, width))
         content.append((X, rng.choice([-1.0, 1.0], n), None))
     touched: list[set[int]] = []
-    step = _Range.step
+    step = PaperRangePiece.step
 
-    def counted(self: _Range, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
-        if message["do"] == "stage":
+    def counted(
+        self: PaperRangePiece, message: Message[Any], received: Sequence[Arrays]
+    ) -> StepResult:
+        if isinstance(message, JudgePaperStage):
             touched.append({self.first + int(j) for arrays in received for j in arrays["at"]})
         return step(self, message, received)
 
-    monkeypatch.setattr(_Range, "step", counted)
+    monkeypatch.setattr(PaperRangePiece, "step", counted)
     for parts in (1, 2):
         job = job_of(Matrices(content[:parts]), 2, paths=16, passes=1, burst=20)
         reports: list[StageReport] = []
@@ -165,17 +170,17 @@ def test_messages_and_states_are_small(tmp_path: Path, monkeypatch: pytest.Monke
         of_stage = [len(one | two) for one, two in zip(touched[::2], touched[1::2], strict=True)]
         assert len(reports) == len(of_stage) > 3
         for report, count in zip(reports[1:], of_stage[1:], strict=True):
-            sieves = parts * (1 << 14) * 8  # of ratios, at most, whatever the number of features
-            assert 7 * count <= report.bytes < 25 * count + sieves
+            ratios = parts * (1 << 14) * 8  # at most, for any number of features
+            assert 7 * count <= report.bytes < 25 * count + ratios
         states = list(folder.glob("stage-*/part-*"))
         assert len(states) == parts
         assert all(state.stat().st_size < 16 // parts * width * 4 + 50_000 for state in states)
 
 
-# ---- what is refused -----------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_learned() -> None:
+def test_invalid_jobs_are_errors() -> None:
     rows = drawn(1, [20, 10], 9, False, 0.5)
     with pytest.raises(ParameterError, match="paths=1 are too few for 2 parts"):
         PaperStagesMode(job_of(rows, paths=1))
@@ -202,7 +207,7 @@ def test_what_cannot_be_learned() -> None:
         driven(job_of(rows, loss="squared_hinge", eta0=1e20, dtype="float32", passes=50))
 
 
-def test_a_mode_is_small_and_writes_seldom() -> None:
+def test_a_mode_is_small_and_has_few_checkpoints() -> None:
     job = replace(job_of(drawn(1, [20], 9, False, 0.5)), rows=WholeFiles([["a"], ["b"]], {}))
     mode = PaperStagesMode(replace(job, counts=[10, 10]))
     assert len(pickle.dumps(mode)) < 5000
@@ -212,7 +217,7 @@ def test_a_mode_is_small_and_writes_seldom() -> None:
     assert [list(mode.paths_of(part)) for part in (0, 1)] == [[0, 1], [2, 3]]
 
 
-def test_damaged_states_are_refused() -> None:
+def test_damaged_states_are_errors() -> None:
     job = job_of(drawn(1, [20], 9, False, 0.5))
     mode = PaperStagesMode(job)
     part, piece = mode.part(0, 1, {}), mode.range(0, {})
@@ -220,23 +225,17 @@ def test_damaged_states_are_refused() -> None:
         with pytest.raises(ModelFileError, match="checkpoint of part 0"):
             mode.part(0, 1, {}).restore(state)
     wider = PaperStagesMode(replace(job, width=11)).part(0, 1, {})
-    wider.step(_first_message(), [])
+    wider.step(RunPaperStage(0, burst=2, gravity=0.0, beta=0.7, low=0.0, high=0.0), [])
     with pytest.raises(ModelFileError, match="damaged"):
         part.restore(wider.state())
     with pytest.raises(ModelFileError, match="checkpoint of range 0"):
         piece.restore({"evidence": np.zeros(3, np.uint8)})
     with pytest.raises(ModelFileError, match="checkpoint of the driver"):
-        mode.lead().restore({"stage": 3})
+        mode.coordinator().restore({"stage": 3})
 
 
-def _first_message() -> dict[str, Any]:
-    return {
-        "do": "stage", "stage": 0, "burst": 2, "gravity": 0.0, "beta": 0.7, "low": 0.0, "high": 0.0,
-    }  # fmt: skip
-
-
-def test_a_warning_where_gravity_is_0() -> None:
-    """A-36, once, and not again when a run goes on."""
+def test_a_warning_if_gravity_is_0() -> None:
+    """A-36: there is one warning."""
     job = job_of(drawn(3, [60], 12, False, 0.6), loss="hinge", rejection=0.05, eta0=1.0, keep=0.0)
     mode = PaperStagesMode(job)
     with pytest.warns(UserWarning, match="gravity is 0 at stage") as caught:

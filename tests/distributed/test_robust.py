@@ -1,4 +1,4 @@
-"""The robust variant in pieces: one part is the rule itself, several equal the oracle."""
+"""The robust variant: one part is the rule on one machine, several parts equal the oracle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cuts(draw: st.DrawFn, rows: int, most: int = 3) -> list[int]:
     return sorted(draw(st.permutations(range(1, rows)))[: draw(st.integers(0, most - 1))])
 
 
-# With a round rate, hinge loss meets margins exactly in means of paths, and rounding decides.
+# With a round rate and hinge loss, means of paths meet margins exactly, and rounding decides.
 RATES = {"logistic": 1.0, "hinge": 0.9137, "squared_hinge": 0.25}
 
 PARAMS = st.fixed_dictionaries(
@@ -55,7 +55,7 @@ def test_one_part_is_the_rule(
     data: st.DataObject, params: dict[str, Any], dtype: str, paths: int, ranges: int,
     hosts: int, threads: int, twins: bool,
 ) -> None:  # fmt: skip
-    """To the bit, whatever ranges, hosts, threads and blocks; also where scores are equal."""
+    """It is bit-identical for any ranges, hosts, threads and blocks, even with equal scores."""
     stream = data.draw(streams("logistic"))
     if twins:
         stream = Stream(np.hstack([stream.X, stream.X]), stream.y, stream.weight, [])
@@ -100,14 +100,14 @@ def test_parts_equal_oracle(
     seen = evidence["evidence_features"]
     np.testing.assert_array_equal(evidence["evidence_probability"], expected.probability[seen])
     np.testing.assert_array_equal(evidence["evidence_purged"], expected.purged[seen])
-    # Squared hinge comes to its margin step by step; whether a gap of 1e-16 is left is rounding.
+    # Squared hinge approaches its margin; rounding decides if a gap of 1e-16 is left.
     slack = 0.05 if params["loss"] == "squared_hinge" else 0.0
     np.testing.assert_allclose(
         evidence["evidence_updates"], expected.updates[seen], rtol=slack, atol=20 * slack
     )
 
 
-# ---- as the estimator does it ------------------------------------------------------------------
+# ---- compared with the estimator -----------------------------------------------------------------
 
 
 def write_svmlight(file: Path, stream: Stream) -> str:
@@ -122,7 +122,7 @@ def write_svmlight(file: Path, stream: Stream) -> str:
 
 @pytest.mark.parametrize("class_weight", [None, {3: 0.3, 7: 2.5}])
 def test_one_part_of_files_is_the_estimator(class_weight: Any, tmp_path: Path) -> None:
-    """Weights, intercept and evidence of `fit`; files of the part one after the other."""
+    """The same weights, intercept and evidence as `fit`; a part has several files."""
     stream = problem(300, 80)
     stream.y = np.where(stream.y > 0, 7.0, 3.0)
     halves = [Stream(stream.X[s], stream.y[s], None, []) for s in (slice(0, 99), slice(99, None))]
@@ -152,11 +152,11 @@ def test_parts_find_what_matters() -> None:
     learned = run(mode_of(InMemory(stream, [150, 300, 450]), 2, target_nnz=5, paths=8))
     assert learned.outputs[0].keys.tolist() == [0, 1, 2, 3, 4]
     signs = np.where(stream.X[:, :5] @ learned.outputs[0].weights > 0, 1, -1)
-    assert np.mean(signs == stream.y) > 0.75  # a part of the rows has none of the five
+    assert np.mean(signs == stream.y) > 0.75  # some rows have none of the five
 
 
-def test_any_key_does() -> None:
-    """Features need no width: 64-bit keys, in their order, are as good as columns."""
+def test_any_keys_are_possible() -> None:
+    """Increasing 64-bit keys give the same result as column numbers."""
     stream = problem()
     keys = np.sort(np.random.default_rng(0).integers(0, 2**62, stream.width))
     plain = facts_of(run(mode_of(InMemory(stream, [30]), 1)))
@@ -168,7 +168,7 @@ def test_any_key_does() -> None:
 
 
 def test_parts_without_rows_that_count() -> None:
-    """Rows of weight 0 are as if they were not there; what is left learns as one part."""
+    """Rows of weight 0 do not count; the other rows are learned as one part."""
     stream = problem()
     weight = np.ones(60)
     weight[:20] = 0.0
@@ -188,22 +188,22 @@ def test_parts_without_rows_that_count() -> None:
     assert evidence["evidence_features"] == []
 
 
-def test_stages_report_what_they_did() -> None:
+def test_reports_of_stages() -> None:
     reports: list[StageReport] = []
     mode = mode_of(InMemory(problem(), [20, 45]), 2, target_nnz=5, passes=2)
     driven = run_stages(mode, InProcessExecutor(mode, None, 2), None, 1, watch=reports.append)
     sizes = [report.nonzeros for report in reports]
-    assert sizes == [20, 10, 5, 5, 5]  # the last two are rounds of the refit
+    assert sizes == [20, 10, 5, 5, 5]  # the last two are rounds for the weights
     assert all(report.rows > 0 and report.loss is not None for report in reports)
     assert all(a.bytes > b.bytes for a, b in itertools.pairwise(reports[:4]))
-    assert [facts["nonzeros"] for facts in driven.shown] == sizes
+    assert [facts["nonzeros"] for facts in driven.history] == sizes
 
 
-# ---- what it is made of ------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=2, max_size=60), st.data())
-def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
+def test_kth_largest(numbers: list[int], data: st.DataObject) -> None:
     numbers += data.draw(st.lists(st.sampled_from(numbers), max_size=9))
     size = data.draw(st.integers(1, len(numbers) - 1))
 
@@ -211,13 +211,13 @@ def test_lowest_of_highest(numbers: list[int], data: st.DataObject) -> None:
         near = [x >> shift for x in numbers if x >> shift >> bits == prefix]
         return np.bincount([x % 2**bits for x in near], minlength=2**bits)
 
-    bound, still = kth_largest(counts, size)
+    bound, tied = kth_largest(counts, size)
     above = sum(x > bound for x in numbers)
-    if still is None:
+    if tied is None:
         assert above + numbers.count(bound) == size
     else:
-        assert above + still == size
-        assert still < numbers.count(bound)
+        assert above + tied == size
+        assert tied < numbers.count(bound)
 
 
 @given(st.sets(st.integers(0, 2**64 - 1)))
@@ -226,7 +226,7 @@ def test_keys_are_packed_and_unpacked(keys: set[int]) -> None:
     np.testing.assert_array_equal(unpack_keys(pack_keys(array)), array)
 
 
-def test_narrow() -> None:
+def test_narrow_integers() -> None:
     kinds = [
         narrow_integers(np.array([0, 2**bits - 1], np.uint64)).dtype for bits in (8, 9, 17, 33)
     ]

@@ -1,4 +1,4 @@
-"""The robust variant: pieces that stop and go on, are lost, and what is refused."""
+"""The robust variant: stopped and lost pieces, and errors."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from thresher.errors import DataError, DivergenceError, ParameterError
 @pytest.mark.parametrize(
     ("parts", "ranges", "dtype"), [(1, 1, "float32"), (2, 3, "float32"), (3, 2, "float64")]
 )
-def test_stopped_anywhere_it_goes_on(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
-    """From the checkpoint alone, on any number of hosts."""
+def test_stopped_and_resumed_anywhere(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
+    """A run is resumed from the checkpoint alone, on any number of hosts."""
     stream = problem()
     mode = mode_of(InMemory(stream, [20, 45][: parts - 1]), ranges, dtype=dtype)
     expected = facts_of(run(mode))
@@ -46,10 +46,10 @@ def test_stopped_anywhere_it_goes_on(parts: int, ranges: int, dtype: str, tmp_pa
 
 @pytest.mark.parametrize("every", [1, 2, 3])
 @pytest.mark.parametrize("lost", [0, 1])
-def test_lost_pieces_come_back_alone(every: int, lost: int, tmp_path: Path) -> None:
+def test_only_lost_pieces_are_made_again(every: int, lost: int, tmp_path: Path) -> None:
     mode = mode_of(InMemory(problem(), [20, 45]), 3)
     expected = facts_of(run(mode))
-    for when in (1, 3, 5):  # the last in the refit
+    for when in (1, 3, 5):  # the last while weights are learned
         folder = CheckpointFolder(str(tmp_path / str(when)))
         executor = InProcessExecutor(mode, folder, 2)
         reports: list[StageReport] = []
@@ -64,12 +64,12 @@ def test_lost_pieces_come_back_alone(every: int, lost: int, tmp_path: Path) -> N
         assert facts_of(run_stages(mode, executor, folder, every, None, watch).learned) == expected
         remade = list(itertools.chain.from_iterable(report.remade for report in reports))
         if when >= every:
-            homes = {(kind, n) for kind, homes in executor.homes.items() for n in homes[lost]}
+            homes = {(kind, n) for kind, homes in executor.assigned.items() for n in homes[lost]}
             assert set(remade) == homes
 
 
 def test_states_are_small(tmp_path: Path) -> None:
-    """A part keeps what is left of its features; a range no evidence of what is purged."""
+    """A part has only the features that are left; a range has no evidence of purged features."""
     stream = problem(200, 400)
     mode = mode_of(InMemory(stream, [100]), target_nnz=10)
     folder = CheckpointFolder(str(tmp_path))
@@ -80,7 +80,7 @@ def test_states_are_small(tmp_path: Path) -> None:
         sizes.append((left, _state(folder.read("range", 0, report.stage))["Z"].nbytes))
 
     run_stages(mode, InProcessExecutor(mode, folder), folder, 1, None, watch)
-    # What was purged at the end of a stage, parts learn at the beginning of the next.
+    # Parts receive the features purged in a stage at the beginning of the next.
     assert [left for left, _ in sizes[1:]] == [bytes_ // 8 for _, bytes_ in sizes[:-1]]
     assert sizes[-1] == (10, 80)
 
@@ -90,15 +90,15 @@ def _state(content: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): a for name, a in content.items() if name.startswith(prefix)}
 
 
-# ---- what is not allowed -----------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
-def test_every_part_needs_a_pair() -> None:
+def test_every_part_needs_a_pair_of_paths() -> None:
     with pytest.raises(ParameterError, match=r"paths must be .* 8; got 6: .* at most 3 parts"):
         mode_of(InMemory(problem(), [10, 20, 30]), paths=6)
 
 
-def test_balanced_is_not_known_here() -> None:
+def test_balanced_weights_are_an_error() -> None:
     with pytest.raises(
         ParameterError, match=r"class_weight must be a dict or None .*; got 'balanced'"
     ):

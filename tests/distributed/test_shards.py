@@ -1,4 +1,4 @@
-"""Parts of shards: files that all workers can read, whole or in spans."""
+"""Parts of shards: whole files, or spans of files, that all workers can read."""
 
 import gzip
 import itertools
@@ -45,7 +45,7 @@ def cached(path, blocks=7, size=5):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    """Files of all formats that a part can be made of, with the same labels."""
+    """Files of several formats, with the same labels."""
     folder = tmp_path_factory.mktemp("mixed")
     svmlight(folder / "a.svm", rows=30)
     svmlight(folder / "b.svm", rows=11, seed=1)
@@ -82,10 +82,10 @@ def test_parts_and_pieces_have_all_rows_in_order(mixed, parts, pieces):
     assert all_rows(shards, pieces) == rows_of(scan(files_in(mixed)))
     assert all(rows_of(shards.source(part)) for part in range(parts))
     for part in range(parts):
-        assert rows_of(shards.only(part).source(0)) == rows_of(shards.source(part))
+        assert rows_of(shards.single_part(part).source(0)) == rows_of(shards.source(part))
 
 
-def test_parts_have_about_as_many_bytes(tmp_path):
+def test_parts_have_about_the_same_size(tmp_path):
     for number, rows in enumerate([300, 10, 200, 100]):
         svmlight(tmp_path / f"{number}.svm", rows=rows)
     for parts in (6, 20):
@@ -98,7 +98,7 @@ def test_parts_have_about_as_many_bytes(tmp_path):
     assert max(pieces) - min(pieces) <= 1
 
 
-def test_most_caps_parts(mixed):
+def test_most_limits_parts(mixed):
     assert find_shards(mixed / "*.*", most=3).parts == 3
     assert find_shards(mixed / "*.*", most=9).parts == 4
     assert find_shards(mixed / "*.*", parts=5, most=9).parts == 5
@@ -111,12 +111,14 @@ def test_parts_that_would_be_empty(tmp_path):
     path.write_text("1 1:1\n-1 2:1 3:1 4:1 5:1 6:1 7:1 8:1 9:1 10:1 11:1 12:1\n1 1:1\n1 2:1")
     shards = find_shards(path, parts=4)
     assert [len(rows_of(shards.source(part))) for part in range(4)] == [1, 1, 1, 1]
-    with pytest.raises(ParameterError, match="parts must be at most 4: the file cannot be cut"):
+    with pytest.raises(ParameterError, match="parts must be at most 4: the file cannot be divided"):
         find_shards(path, parts=5)
     with pytest.raises(ParameterError, match=r"parts must be at most 4: .*; got 1000"):
         find_shards(path, parts=1000)
     cached(tmp_path / "five.cache", blocks=5)
-    with pytest.raises(ParameterError, match="parts must be at most 9: the 2 files cannot be cut"):
+    with pytest.raises(
+        ParameterError, match="parts must be at most 9: the 2 files cannot be divided"
+    ):
         find_shards(tmp_path / "f*", parts=10)
     assert find_shards(tmp_path / "f*", parts=9).parts == 9
 
@@ -125,7 +127,7 @@ def test_parts_that_would_be_empty(tmp_path):
     sizes=st.lists(st.integers(0, 50), min_size=1, max_size=9),
     count=st.integers(1, 9),
 )
-def test_grouping(sizes, count):
+def test_group_evenly(sizes, count):
     count = min(count, len(sizes))
     runs = group_evenly(sizes, count)
     assert len(runs) == count
@@ -137,7 +139,7 @@ def test_grouping(sizes, count):
     files=st.lists(st.tuples(st.integers(1, 99), st.integers(1, 9)), min_size=1, max_size=6),
     count=st.integers(1, 60),
 )
-def test_sharing_out(files, count):
+def test_allocate_spans(files, count):
     sizes, most = zip(*files, strict=True)
     counts = allocate_spans(sizes, most, count)
     assert all(1 <= n <= m for n, m in zip(counts, most, strict=True))
@@ -145,7 +147,7 @@ def test_sharing_out(files, count):
 
 
 @given(lines=st.lists(st.integers(0, 40), min_size=1, max_size=12), count=st.integers(1, 12))
-def test_line_cuts_are_never_empty(tmp_path_factory, lines, count):
+def test_spans_of_lines_are_never_empty(tmp_path_factory, lines, count):
     path = tmp_path_factory.getbasetemp() / "lines"
     path.write_bytes(b"".join(b"x" * n + b"\n" for n in lines))
     count = min(count, len(lines))
@@ -158,7 +160,7 @@ def test_line_cuts_are_never_empty(tmp_path_factory, lines, count):
 
 
 @given(size=st.integers(1, 200), count=st.integers(1, 20), group=st.integers(1, 60))
-def test_even_cuts_are_never_empty(size, count, group):
+def test_even_spans_are_never_empty(size, count, group):
     count = min(size, count)
     spans = split_evenly(size, count, [*range(0, size, group), size])
     assert len(spans) == count
@@ -166,7 +168,7 @@ def test_even_cuts_are_never_empty(size, count, group):
     assert [span.end for span in spans[:-1]] == [span.begin for span in spans[1:]]
 
 
-# ---- tables ------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def parquet_file(path, rows, group):
@@ -180,7 +182,7 @@ def parquet_file(path, rows, group):
     return path
 
 
-def test_parquet_is_cut_between_row_groups_where_there_are_enough(tmp_path):
+def test_parquet_is_divided_between_row_groups_if_there_are_enough(tmp_path):
     path = parquet_file(tmp_path / "many.parquet", 1000, 25)
     shards = find_shards(path, parts=7)
     assert all(group[0].begin % 25 == 0 for group in shards.groups)
@@ -192,7 +194,7 @@ def test_parquet_is_cut_between_row_groups_where_there_are_enough(tmp_path):
         find_shards(few, parts=101)
 
 
-def test_columns_are_taken_for_the_same_everywhere(tmp_path):
+def test_kinds_of_columns_are_the_same_in_all_parts(tmp_path):
     pytest.importorskip("pyarrow", reason="needs the extra arrow")
     (tmp_path / "a.csv").write_text("color,label\nred,1\nblue,0\n")
     (tmp_path / "b.csv").write_text("color,size,label\n1,2,1\n2,x,0\n")
@@ -202,7 +204,7 @@ def test_columns_are_taken_for_the_same_everywhere(tmp_path):
     assert find_shards(tmp_path / "b.csv").reading["kinds"]["color"] == "number"
     with pytest.raises(ParameterError, match="parts must be at most 2"):
         find_shards(tmp_path / "*.csv", parts=3)
-    # A piece in which no file begins has no rows, and is a source all the same.
+    # A piece in which no file begins has no rows, but it is a source.
     pieces = [shards.source(0, piece, 3) for piece in range(3)]
     assert [len(rows_of(piece)) for piece in pieces] == [2, 0, 0]
     assert all(piece.named for piece in pieces)
@@ -217,18 +219,18 @@ def test_names_and_options_are_those_of_scan(tmp_path):
     assert shards.source(2).reading.workers == 1
 
 
-# ---- refusals ------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
-def test_what_is_no_shard(tmp_path, monkeypatch):
+def test_data_that_are_not_files(tmp_path, monkeypatch):
     path = svmlight(tmp_path / "a.svm", rows=5)
     os.mkfifo(tmp_path / "pipe")
     for data, message in [
         ("-", "standard input can be read only once"),
         (tmp_path / "pipe", "pipe can be read only once"),
-        (iter([]), "data must be files that all workers can read, by their names; got"),
-        (np.ones((2, 2)), "by their names; got ndarray"),
-        ([], "data must name one file at least"),
+        (iter([]), "data must be names of files that all workers can read; got"),
+        (np.ones((2, 2)), "workers can read; got ndarray"),
+        ([], "data must name at least one file"),
         (tmp_path, "is a folder"),
     ]:
         with pytest.raises(ParameterError, match=message):
@@ -254,7 +256,7 @@ def test_skipped_lines(tmp_path):
 
 
 class Dataset:
-    """What `dataset_to_files` asks of a Ray Dataset."""
+    """The method of a Ray Dataset that `dataset_to_files` uses."""
 
     def __init__(self, sizes):
         self.sizes, self.writes = sizes, 0
@@ -276,7 +278,9 @@ def test_a_dataset_is_written_once(tmp_path):
     assert [len(rows_of(scan(file))) for file in files] == [5, 7]
     assert dataset_to_files(dataset, folder, resume=True) == files
     assert dataset.writes == 1
-    (folder / "dataset" / "whole.json").unlink()  # killed before it was whole
+    (
+        folder / "dataset" / "whole.json"
+    ).unlink()  # as if the run was killed before all files were written
     assert len(dataset_to_files(dataset, folder, resume=True)) == 2
     assert dataset.writes == 2
     os.truncate(files[1], 10)

@@ -1,4 +1,4 @@
-"""The first scan: what all parts agree on, and which data are refused."""
+"""The survey: what it finds, and which data are errors."""
 
 import gzip
 import pickle
@@ -28,14 +28,14 @@ from thresher.training.plan import labels_for
 
 
 def labels_of(estimator, source):
-    """Return what one machine makes of the labels of a source."""
+    """Return the labels of a source as one machine converts them."""
     params = estimator.get_params(deep=False)
     loss = core_args.loss_of(estimator.rule, params)
     return labels_for(estimator.rule, estimator.task, loss, params, source, "")
 
 
 def sent(function, items):
-    """Run a function as a cluster does: all is pickled on the way there and back."""
+    """Call a function as a cluster does: functions, items and results are pickled."""
     return [
         pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(function))(item)))
         for item in pickle.loads(pickle.dumps(items))
@@ -49,9 +49,9 @@ def sent(function, items):
     parts=st.integers(1, 5),
     zero_based=st.booleans(),
 )
-def test_what_is_agreed_is_what_there_is(tmp_path_factory, rows, parts, zero_based):
+def test_the_survey_finds_rows_labels_and_width(tmp_path_factory, rows, parts, zero_based):
     labels = Counter(label for label, _ in rows)
-    path = tmp_path_factory.getbasetemp() / "agreed.svm"
+    path = tmp_path_factory.getbasetemp() / "survey.svm"
     path.write_text("".join(f"{label} {key}:1\n" for label, key in rows))
     shards = find_shards(
         path, {"zero_based": zero_based, "format": "svmlight"}, min(parts, len(rows))
@@ -60,24 +60,24 @@ def test_what_is_agreed_is_what_there_is(tmp_path_factory, rows, parts, zero_bas
         with pytest.raises(DataError, match="a classifier needs rows of at least 2 classes"):
             survey_shards(shards, sent)
         return
-    agreed = survey_shards(shards, sent)
-    assert agreed.classes == sorted(labels)
-    assert agreed.counts == [labels[label] for label in sorted(labels)]
-    assert sum(agreed.rows) == len(rows)
-    assert agreed.rows == [
+    survey = survey_shards(shards, sent)
+    assert survey.classes == sorted(labels)
+    assert survey.counts == [labels[label] for label in sorted(labels)]
+    assert sum(survey.rows) == len(rows)
+    assert survey.rows == [
         sum(block.rows for block in shards.source(part).blocks()) for part in range(shards.parts)
     ]
-    assert agreed.width == max(key for _, key in rows) + zero_based
-    assert (agreed.named, agreed.first) == (False, 0 if zero_based else 1)
-    assert SurveyResult.from_json(agreed.to_json()) == agreed
+    assert survey.width == max(key for _, key in rows) + zero_based
+    assert (survey.named, survey.first) == (False, 0 if zero_based else 1)
+    assert SurveyResult.from_json(survey.to_json()) == survey
 
 
 @pytest.mark.parametrize("classes", [(-1, 1), (0, 1), (1, 2, 7)])
 @pytest.mark.parametrize("loss", ["logistic", "clipped_square"])
-def test_labels_are_those_that_fit_makes(tmp_path, classes, loss):
+def test_labels_are_those_of_fit(tmp_path, classes, loss):
     path = svmlight(tmp_path / "a.svm", rows=80, classes=classes)
-    agreed = survey_shards(find_shards(path, parts=3))
-    labels = surveyed_labels("classifier", loss, False, agreed)
+    survey = survey_shards(find_shards(path, parts=3))
+    labels = surveyed_labels("classifier", loss, False, survey)
     source = scan(path)
     expected = labels_of(FTRLClassifier(loss=loss), source)
     assert type(labels) is type(expected)
@@ -96,19 +96,19 @@ def test_words_and_lists_of_labels(tmp_path):
 
     path = tmp_path / "words.csv"
     path.write_text("x,label\n" + "1,yes\n2,no\n3,yes\n")
-    agreed = survey_shards(find_shards(path), sent)
-    assert (agreed.classes, agreed.counts) == (["no", "yes"], [1, 2])
-    assert (agreed.named, agreed.width) == (True, 2**64)
+    survey = survey_shards(find_shards(path), sent)
+    assert (survey.classes, survey.counts) == (["no", "yes"], [1, 2])
+    assert (survey.named, survey.width) == (True, 2**64)
     expected = labels_of(FTRLClassifier(), scan(path))
-    labels = surveyed_labels("classifier", "logistic", False, agreed)
+    labels = surveyed_labels("classifier", "logistic", False, survey)
     assert labels.classes.tolist() == expected.classes.tolist() == ["no", "yes"]
 
     sets = tmp_path / "sets.svm"
     sets.write_text("1,3 1:1\n 2:1\n3 4:1\n")
     shards = find_shards(sets, {"multilabel": True}, parts=2)
-    agreed = survey_shards(shards)
-    assert (agreed.classes, agreed.counts, sum(agreed.rows)) == ([1, 3], [1, 2], 3)
-    labels = surveyed_labels("classifier", "logistic", True, agreed)
+    survey = survey_shards(shards)
+    assert (survey.classes, survey.counts, sum(survey.rows)) == ([1, 3], [1, 2], 3)
+    labels = surveyed_labels("classifier", "logistic", True, survey)
     expected = labels_of(FTRLClassifier(), scan(sets, multilabel=True))
     assert type(labels) is type(expected)
     assert labels.counted[0].tolist() == expected.counted[0].tolist()
@@ -120,11 +120,11 @@ def test_words_and_lists_of_labels(tmp_path):
     assert survey_shards(find_shards(lists, {"multilabel": True})).counts == [1, 2]
 
 
-def test_numbers_to_predict_are_checked(tmp_path):
+def test_labels_of_a_regression_are_checked(tmp_path):
     path = svmlight(tmp_path / "a.svm", rows=20, classes=(-1.5, 2.25, 3))
-    agreed = survey_shards(find_shards(path, parts=2), task="regressor", loss="squared")
-    assert agreed.classes is None
-    labels = surveyed_labels("regressor", "squared", False, agreed)
+    survey = survey_shards(find_shards(path, parts=2), task="regressor", loss="squared")
+    assert survey.classes is None
+    labels = surveyed_labels("regressor", "squared", False, survey)
     assert type(labels) is type(labels_of(FTRLRegressor(), scan(path)))
     with pytest.raises(DataError, match=r"a.svm:\d+:1: .*loss poisson needs >= 0"):
         survey_shards(find_shards(path, parts=2), task="regressor", loss="poisson")
@@ -145,18 +145,18 @@ def test_width(tmp_path):
 # ---- checksums -----------------------------------------------------------------------------------
 
 
-def test_checksums_see_any_change_and_no_threads(tmp_path):
+def test_checksums_depend_on_data_and_not_on_threads(tmp_path):
     path = svmlight(tmp_path / "a.svm", rows=15_000)
     (tmp_path / "b.svm.gz").write_bytes(gzip.compress(path.read_bytes()))
     data = str(tmp_path / "*.svm*")
     shards = find_shards(data, parts=5)
-    agreed = survey_shards(shards)
-    assert len({checksum for part in agreed.checksums for checksum in part}) == 5
-    assert [len(part) for part in agreed.checksums] == [1] * 5
+    survey = survey_shards(shards)
+    assert len({checksum for part in survey.checksums for checksum in part}) == 5
+    assert [len(part) for part in survey.checksums] == [1] * 5
     threaded = find_shards(data, {"threads": 4}, parts=5)
-    assert survey_shards(threaded, sent).checksums == agreed.checksums
+    assert survey_shards(threaded, sent).checksums == survey.checksums
     places = [(part, 0) for part in range(5)]
-    assert shard_checksums(shards, places, "float64", sent) == [c for (c,) in agreed.checksums]
+    assert shard_checksums(shards, places, "float64", sent) == [c for (c,) in survey.checksums]
     text = bytearray(path.read_bytes())
     at = text.rindex(b":1.", 0, len(text) // 2) + 1
     text[at : at + 1] = b"3"
@@ -164,7 +164,7 @@ def test_checksums_see_any_change_and_no_threads(tmp_path):
     changed = [
         a != b
         for a, (b,) in zip(
-            shard_checksums(shards, places, "float64"), agreed.checksums, strict=True
+            shard_checksums(shards, places, "float64"), survey.checksums, strict=True
         )
     ]
     assert sum(changed) == 1
@@ -191,7 +191,7 @@ def test_several_shards_in_a_part_have_a_checksum_each(tmp_path):
     assert [c for part in together for c in part] == [c for part in alone for c in part]
 
 
-# ---- refusals ------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 def test_bad_rows_are_named(tmp_path):
@@ -199,8 +199,8 @@ def test_bad_rows_are_named(tmp_path):
     path.write_text("1 1:1\n-1 2:1\n1 3:x\n-1 1:1\n")
     with pytest.raises(DataError, match=rf"{path}:3:5: "):
         survey_shards(find_shards(path, parts=3), sent)
-    agreed = survey_shards(find_shards(path, {"on_bad_line": "skip"}))
-    assert (sum(agreed.rows), agreed.skipped) == (3, 1)
+    survey = survey_shards(find_shards(path, {"on_bad_line": "skip"}))
+    assert (sum(survey.rows), survey.skipped) == (3, 1)
 
 
 def test_rows_without_labels_are_named(tmp_path):

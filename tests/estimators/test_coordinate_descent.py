@@ -1,4 +1,4 @@
-"""Coordinate descent: equal to the oracle, never uphill, at the optimum (P-13)."""
+"""Coordinate descent equals the oracle, never raises the objective, and is optimal (P-13)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_equals_the_oracle(
     np.testing.assert_allclose(core.weights(), oracle.weights, rtol=0, atol=1e-10 * scale)
     np.testing.assert_array_equal(core.weights() != 0, np.abs(oracle.weights) > 1e-13 * scale)
     assert core.intercept() == pytest.approx(oracle.intercept, abs=1e-10 * scale)
-    # what is kept step by step is what follows from the weights
+    # values updated at each step equal those recomputed from the weights
     kept = core.predictions()
     np.testing.assert_allclose(
         kept, stream.X @ core.weights() + core.intercept(), rtol=0, atol=1e-10 * scale
@@ -96,8 +96,8 @@ def gradient(e: Any, X: Any, y: Any, loss: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_conditions_of_the_optimum(loss: str) -> None:
-    """P-13: |g_j| <= l1 where w_j = 0, g_j = -l1 sgn(w_j) elsewhere; violation_ says so."""
+def test_the_optimality_conditions(loss: str) -> None:
+    """P-13: |g_j| <= l1 where w_j = 0, g_j = -l1 sgn(w_j) elsewhere, up to violation_."""
     rng = np.random.default_rng(3)
     X = sp.random(300, 40, 0.3, random_state=3, format="csr") * 3
     y = X[:, 0].toarray().ravel() - X[:, 1].toarray().ravel() + 0.3 * rng.normal(size=300)
@@ -139,7 +139,7 @@ def test_logistic_regression(solving: str, fit_intercept: bool) -> None:
     y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=300) > 0.5, 1.0, -1.0)
     l1 = 0.01
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # how a penalty is named changed between versions
+        warnings.simplefilter("ignore")  # the name of the penalty changed between versions
         other = LogisticRegression(
             penalty="l1", C=1 / (l1 * 300), solver=solving, fit_intercept=fit_intercept,
             tol=1e-10, max_iter=20000, random_state=0,
@@ -155,7 +155,7 @@ def test_logistic_regression(solving: str, fit_intercept: bool) -> None:
     assert values[1] <= values[0] + 1e-9
 
 
-def test_weights_count_as_copies() -> None:
+def test_a_row_of_weight_k_equals_k_copies() -> None:
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(60, 5)), rng.choice(["a", "b", "c"], 60)
     s = rng.integers(0, 4, 60).astype(float)
@@ -168,7 +168,7 @@ def test_weights_count_as_copies() -> None:
         CoordinateDescentClassifier().fit(X, y, sample_weight=np.zeros(60))
 
 
-def test_several_classes_are_solved_one_by_one() -> None:
+def test_several_classes_are_solved_separately() -> None:
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(90, 6)), np.repeat([0, 1, 2], 30)
     X[np.arange(90), y] += 2
@@ -180,7 +180,7 @@ def test_several_classes_are_solved_one_by_one() -> None:
     assert many.violation_.shape == (3,)
 
 
-def test_matrices_are_borrowed_and_left_alone() -> None:
+def test_matrices_are_neither_copied_nor_changed() -> None:
     rng = np.random.default_rng(6)
     dense = rng.normal(size=(40, 7)) * (rng.random((40, 7)) < 0.5)
     y = rng.normal(size=40)
@@ -231,7 +231,7 @@ def test_stopping_and_history(tmp_path: Path) -> None:
     np.testing.assert_array_equal(thresher.load(tmp_path / "a.thresher").predict(X), e.predict(X))
 
 
-def test_a_global_step_that_is_too_long() -> None:
+def test_a_global_step_that_is_too_long_is_an_error() -> None:
     rng = np.random.default_rng(8)
     X, y = 3 * rng.normal(size=(50, 4)), rng.normal(size=50)
     with pytest.raises(DivergenceError, match=r"step='global'.*\[-1, 1\].*coordinate"):
@@ -242,7 +242,7 @@ def test_a_global_step_that_is_too_long() -> None:
     np.testing.assert_allclose(e.coef_, other.coef_, atol=1e-3)
 
 
-def test_what_is_refused() -> None:
+def test_bad_arguments_are_refused() -> None:
     X, y = np.eye(6), np.arange(6.0)
     for bad in (np.nan, np.inf, 1e200):
         X[3, 2] = bad

@@ -1,4 +1,4 @@
-"""Estimators among others: signatures, names of features, pipelines, searches, selection."""
+"""Estimators in scikit-learn: signatures, feature names, pipelines, searches, selection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 
 
 def table(name: str) -> tuple[str, dict[str, Parameter]]:
-    """The task of an estimator, and the parameters the table of rules gives it."""
+    """Return the task of an estimator, and its parameters in the table of rules."""
     cls = getattr(thresher, name)
     parameters = dict(RULES[cls.rule].parameters)
     if cls.task == "regressor":
@@ -43,8 +43,8 @@ def table(name: str) -> tuple[str, dict[str, Parameter]]:
 
 
 @every_estimator
-def test_signature_is_the_table_of_rules(name: str) -> None:
-    """The same names in the same order, with the same defaults, by keyword only."""
+def test_signature_equals_the_table_of_rules(name: str) -> None:
+    """Names, order and defaults are equal; all parameters are keyword-only."""
     task, parameters = table(name)
     signature = inspect.signature(getattr(thresher, name)).parameters
     assert list(signature) == list(parameters)
@@ -103,7 +103,7 @@ def test_kind_of_estimator(name: str) -> None:
 
 
 @every_estimator
-def test_clone_copies_parameters_and_nothing_learned(name: str) -> None:
+def test_clone_copies_parameters_but_no_fitted_state(name: str) -> None:
     values = {
         "passes": 3, "store": "hashed", "random_state": 1, "tol": 0.1, "alpha": 0.3, "eta0": 0.01,
     }  # fmt: skip
@@ -119,7 +119,7 @@ def test_clone_copies_parameters_and_nothing_learned(name: str) -> None:
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_names_of_columns_reach_the_model(make: Any) -> None:
+def test_names_of_columns_are_in_the_model(make: Any) -> None:
     frame = make(dict(zip(NAMES, X.T, strict=True)))
     model = TruncatedGradientClassifier(gravity=0.05, eta0=0.05, random_state=0).fit(frame, Y)
     np.testing.assert_array_equal(model.feature_names_in_, NAMES)
@@ -142,7 +142,7 @@ def test_without_names_features_are_numbers() -> None:
     assert model.name(7) == 7
 
 
-def test_top_is_ordered_and_says_for_which_class() -> None:
+def test_top_is_ordered_and_has_labels() -> None:
     labels = np.array(["ash", "birch", "oak"])[np.digitize(X[:, 4], [-0.5, 0.5])]
     estimator = TruncatedGradientClassifier(gravity=1e-3, eta0=0.05, random_state=0).fit(X, labels)
     model, coef = estimator.model_, estimator.coef_
@@ -169,7 +169,7 @@ def test_model_agrees_with_its_estimator(labels: np.ndarray, store: str) -> None
     estimator = FTRLClassifier(l1=5.0, alpha=0.1, store=store, random_state=0).fit(X, labels)
     model, coef = estimator.model_, sp.csr_matrix(estimator.coef_)
     assert model.nnz == coef.nnz == np.count_nonzero(coef.toarray())
-    assert model.density == model.nnz / coef.toarray().size  # R-0.6: of all columns
+    assert model.density == model.nnz / coef.toarray().size  # R-0.6: a share of all columns
     assert model.n_features == estimator.n_features_in_ == 12
     np.testing.assert_array_equal(model.indptr, coef.indptr)
     np.testing.assert_array_equal(model.indices, coef.indices)
@@ -185,14 +185,14 @@ def test_model_agrees_with_its_estimator(labels: np.ndarray, store: str) -> None
     np.testing.assert_array_equal(model.predict(X), estimator.predict(X))
 
 
-def test_density_counts_columns_that_are_empty() -> None:
+def test_density_counts_empty_columns() -> None:
     wide = sp.hstack([sp.csr_matrix(X), sp.csr_matrix((400, 88))], format="csr")
     model = TruncatedGradientClassifier(eta0=0.1, gravity=0.0, passes=1).fit(wide, Y).model_
     assert model.nnz == 12
     assert model.density == 0.12
 
 
-def test_an_old_model_does_not_move_when_learning_goes_on() -> None:
+def test_further_training_does_not_change_an_earlier_model() -> None:
     estimator = TruncatedGradientRegressor(eta0=0.01).partial_fit(X[:200], X[:200, 0])
     model = estimator.model_
     weights, count = model.weights.copy(), len(model.history)
@@ -236,8 +236,8 @@ def test_grid_search_over_gravity() -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_grid_search_in_a_pipeline_by_arrays_of_values() -> None:
-    """Values from NumPy arrays are NumPy scalars; a search passes them on."""
+def test_grid_search_in_a_pipeline_with_arrays_of_values() -> None:
+    """Values from NumPy arrays are NumPy scalars."""
     grid = {
         "ftrlclassifier__l1": np.array([0.1, 1.0], np.float32),
         "ftrlclassifier__passes": np.arange(1, 3),

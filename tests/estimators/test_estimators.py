@@ -1,4 +1,4 @@
-"""What an estimator learns depends on rows, order and parameters, and on nothing else."""
+"""The result of an estimator depends only on rows, their order and parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from oracles.averaged import averaged
 from thresher import (
     AveragedSGDClassifier,
     AveragedSGDRegressor,
@@ -52,7 +51,7 @@ THREE = np.array(["ash", "birch", "oak"])[np.digitize(Y, [-0.7, 0.9])]
 
 
 def named(estimators: list[Any]) -> Any:
-    """Run a test for each of the estimators, under its class name and place in the list."""
+    """Run a test for each of the estimators; its id is the class name and list index."""
     names = [f"{type(estimator).__name__}-{i}" for i, estimator in enumerate(estimators)]
     return pytest.mark.parametrize("estimator", estimators, ids=names)
 
@@ -62,7 +61,7 @@ def target(estimator: Any) -> np.ndarray:
 
 
 def learn(estimator: Any, rows: slice = slice(None), X: Any = X, y: Any = None) -> Any:
-    """Let the estimator learn some rows by partial_fit; say which classes there are."""
+    """Call partial_fit with some rows, and with the classes."""
     y = target(estimator) if y is None else y
     more = {"classes": np.unique(y)} if hasattr(estimator, "class_weight") else {}
     return estimator.partial_fit(X[rows], y[rows], **more)
@@ -73,18 +72,18 @@ def dense(coef: Any) -> np.ndarray:
 
 
 def records(estimator: Any) -> list[Any]:
-    """The history without times of day."""
+    """Return the history without seconds."""
     return [record._replace(seconds=0.0) for record in estimator.history_]
 
 
 def assert_same(one: Any, other: Any) -> None:
-    """Bit for bit the same model, and the same answers."""
+    """Check that two models and their predictions are bit-identical."""
     np.testing.assert_array_equal(dense(one.coef_), dense(other.coef_))
     np.testing.assert_array_equal(one.intercept_, other.intercept_)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-# ---- rows, however they come ------------------------------------------------------------------
+# ---- batches, matrix formats and stores --------------------------------------------------------
 
 
 every_split = pytest.mark.parametrize("cuts", [[1, 2, 130], [128, 256], [37, 255, 299]], ids=str)
@@ -98,21 +97,21 @@ def learn_split(estimator: Any, cuts: list[int]) -> Any:
 
 @named(CLASSIFIERS + REGRESSORS)
 @every_split
-def test_split_partial_fit_is_one_partial_fit(estimator: Any, cuts: list[int]) -> None:
+def test_several_calls_of_partial_fit_equal_one(estimator: Any, cuts: list[int]) -> None:
     assert_same(learn_split(clone(estimator), cuts), learn(clone(estimator)))
 
 
 @named([CLASSIFIERS[0], CLASSIFIERS[4], REGRESSORS[0], REGRESSORS[3]])
 @every_split
-def test_history_of_a_stream_does_not_know_its_cuts(estimator: Any, cuts: list[int]) -> None:
-    """Each record is of all rows since the record before, whichever calls they came in."""
+def test_history_does_not_depend_on_batches(estimator: Any, cuts: list[int]) -> None:
+    """Each record is of all rows since the last record, over several calls."""
     whole = records(learn(clone(estimator)))
     assert [record.examples for record in whole] == [128, 256]
     assert records(learn_split(clone(estimator), cuts)) == whole
 
 
 @named(CLASSIFIERS + REGRESSORS)
-def test_one_pass_in_order_is_partial_fit(estimator: Any) -> None:
+def test_one_pass_without_shuffling_equals_partial_fit(estimator: Any) -> None:
     streamed = learn(clone(estimator))
     fitted = clone(estimator).set_params(shuffle=False, passes=1).fit(X, target(estimator))
     assert_same(fitted, streamed)
@@ -122,8 +121,8 @@ def test_one_pass_in_order_is_partial_fit(estimator: Any) -> None:
 
 
 @named([*CLASSIFIERS, REGRESSORS[0]])
-def test_every_kind_of_matrix_teaches_the_same(estimator: Any) -> None:
-    """Dense, CSR and the rest: the rows are the same, so the model is, bit for bit."""
+def test_every_matrix_format_gives_the_same_model(estimator: Any) -> None:
+    """Models from dense, CSR and other formats of the same rows are bit-identical."""
     reference = learn(clone(estimator), X=sp.csr_matrix(X))
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(COLUMNS)])
     wide = sp.csr_matrix(X)
@@ -158,22 +157,22 @@ def test_stores_agree(estimator: Any, dtype: str) -> None:
 
 
 @named(CLASSIFIERS)
-def test_looking_changes_nothing(estimator: Any) -> None:
-    quiet, watched = clone(estimator), clone(estimator)
+def test_predictions_during_training_change_nothing(estimator: Any) -> None:
+    unread, read = clone(estimator), clone(estimator)
     for first in range(0, ROWS, 50):
-        learn(quiet, slice(first, first + 50))
-        learn(watched, slice(first, first + 50))
-        assert watched.model_.nnz == np.count_nonzero(dense(watched.coef_))
-        watched.predict(X), watched.model_.top(3)
-    assert_same(watched, quiet)
+        learn(unread, slice(first, first + 50))
+        learn(read, slice(first, first + 50))
+        assert read.model_.nnz == np.count_nonzero(dense(read.coef_))
+        read.predict(X), read.model_.top(3)
+    assert_same(read, unread)
 
 
 # ---- several classes --------------------------------------------------------------------------
 
 
 @named(CLASSIFIERS)
-def test_one_against_the_rest(estimator: Any) -> None:
-    """Each output is the model of its class against all others, alone."""
+def test_one_vs_rest(estimator: Any) -> None:
+    """Each output equals a separate binary model of its class against all others."""
     fixed = clone(estimator).set_params(random_state=5, passes=3)
     together = clone(fixed).fit(X, THREE)
     assert together.coef_.shape == (3, COLUMNS)
@@ -191,7 +190,7 @@ def test_one_against_the_rest(estimator: Any) -> None:
 
 
 @named(CLASSIFIERS)
-def test_class_first_seen_in_mid_stream(estimator: Any) -> None:
+def test_a_known_class_that_first_occurs_later(estimator: Any) -> None:
     order = np.argsort(THREE == "oak", kind="stable")  # all oaks last
     oaks = int((THREE == "oak").sum())
     late, whole = clone(estimator), clone(estimator)
@@ -204,11 +203,11 @@ def test_class_first_seen_in_mid_stream(estimator: Any) -> None:
     assert late.decision_function(X[order[-oaks:]])[:, 2].mean() > before.mean()
 
 
-# ---- going on ---------------------------------------------------------------------------------
+# ---- further training --------------------------------------------------------------------------
 
 
 @named(CLASSIFIERS + REGRESSORS)
-def test_warm_start_is_one_longer_run(estimator: Any) -> None:
+def test_a_warm_start_equals_one_longer_run(estimator: Any) -> None:
     one = clone(estimator).set_params(shuffle=False, passes=3).fit(X, target(estimator))
     two = clone(estimator).set_params(shuffle=False, passes=2, warm_start=True)
     two.fit(X, target(estimator)).set_params(passes=1).fit(X, target(estimator))
@@ -217,14 +216,14 @@ def test_warm_start_is_one_longer_run(estimator: Any) -> None:
     assert two.n_iter_ == one.n_iter_ == 3
 
 
-def test_without_warm_start_fit_begins_anew() -> None:
+def test_without_warm_start_fit_starts_again() -> None:
     estimator = TruncatedGradientClassifier(eta0=0.1, random_state=3)
     once, twice = clone(estimator).fit(X, LABELS), clone(estimator).fit(X, THREE).fit(X, LABELS)
     assert_same(twice, once)
     assert records(twice) == records(once)
 
 
-def test_warm_start_keeps_classes_that_are_absent() -> None:
+def test_a_warm_start_keeps_classes_without_rows() -> None:
     estimator = TruncatedGradientClassifier(eta0=0.1, warm_start=True, random_state=0)
     estimator.fit(X, THREE)
     some = THREE != "oak"
@@ -234,7 +233,7 @@ def test_warm_start_keeps_classes_that_are_absent() -> None:
 
 
 @pytest.mark.parametrize("labels", [["ash", "elm", "fir"], ["ash", "birch", "elm", "oak"]])
-def test_warm_start_refuses_other_classes(labels: list[str]) -> None:
+def test_a_warm_start_refuses_other_classes(labels: list[str]) -> None:
     estimator = TruncatedGradientClassifier(eta0=0.1, warm_start=True).fit(X, THREE)
     before = estimator.decision_function(X)
     with pytest.raises(ValueError, match="classes"):
@@ -244,7 +243,7 @@ def test_warm_start_refuses_other_classes(labels: list[str]) -> None:
 
 
 @named(CLASSIFIERS + REGRESSORS)
-def test_rows_are_checked_as_in_a_fit(estimator: Any) -> None:
+def test_source_of_checks_rows_like_fit(estimator: Any) -> None:
     checked, y = clone(estimator), target(estimator)
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(COLUMNS)])
     source = checked.source_of(frame, y, np.ones(ROWS))
@@ -261,7 +260,7 @@ def test_rows_are_checked_as_in_a_fit(estimator: Any) -> None:
     assert not hasattr(checked, "history_")
 
 
-def test_parts_of_a_fitted_state_are_replaced() -> None:
+def test_amend_replaces_attributes_of_the_fitted_state() -> None:
     clf = FTRLClassifier(random_state=0).fit(X, LABELS)
     before = clf.model_
     names = {feature: f"word {feature}" for feature in before.indices.tolist()}
@@ -273,7 +272,7 @@ def test_parts_of_a_fitted_state_are_replaced() -> None:
 
 
 @named(CLASSIFIERS + REGRESSORS)
-def test_sparsify_keeps_learning(estimator: Any) -> None:
+def test_training_continues_after_sparsify(estimator: Any) -> None:
     plain, sparse = (learn(clone(estimator), slice(150)) for _ in range(2))
     assert sparse.sparsify() is sparse
     assert sp.issparse(sparse.coef_)
@@ -289,7 +288,7 @@ def test_sparsify_keeps_learning(estimator: Any) -> None:
 
 @named(CLASSIFIERS + REGRESSORS)
 @pytest.mark.parametrize("duplicate", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
-def test_copies_go_on_bit_for_bit(estimator: Any, duplicate: Any) -> None:
+def test_copies_continue_bit_identically(estimator: Any, duplicate: Any) -> None:
     original = learn(clone(estimator), slice(170))
     twin = duplicate(original)
     assert_same(twin, original)
@@ -308,8 +307,8 @@ def test_copies_do_not_share_state() -> None:
 @pytest.mark.parametrize(
     "change", [{"dtype": "float64"}, {"store": "hashed"}, {"gravity": 0.2}, {"eta0": 0.01}], ids=str
 )
-def test_copies_stay_what_they_were_fitted_as(change: dict[str, Any]) -> None:
-    """A parameter set after a fit belongs to the next fit, and going on says so."""
+def test_parameters_set_after_a_fit_do_not_change_the_model(change: dict[str, Any]) -> None:
+    """They are for the next fit; partial_fit refuses them."""
     original = learn(TruncatedGradientClassifier(eta0=0.1, gravity=1e-3), slice(170))
     before = original.decision_function(X)
     original.set_params(**change)
@@ -319,105 +318,3 @@ def test_copies_stay_what_they_were_fitted_as(change: dict[str, Any]) -> None:
     for model in (original, twin):
         with pytest.raises(ParameterError, match=next(iter(change))):
             learn(model, slice(170, None))
-
-
-# ---- losses -----------------------------------------------------------------------------------
-
-
-def test_probabilities_of_two_classes_are_logistic() -> None:
-    model = TruncatedGradientClassifier(eta0=0.1, random_state=0).fit(X, LABELS)
-    score, p = model.decision_function(X), model.predict_proba(X)
-    np.testing.assert_allclose(score, X @ model.coef_[0] + model.intercept_[0], atol=1e-12)
-    np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-score)), rtol=1e-14)
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
-    np.testing.assert_array_equal(model.predict(X), np.where(score >= 0, "yes", "no"))
-    np.testing.assert_allclose(model.predict_log_proba(X), np.log(p))
-
-
-def test_probabilities_of_three_classes_sum_to_one() -> None:
-    model = FTRLClassifier(alpha=0.1, l1=0.1, random_state=0).fit(X, THREE)
-    p = model.predict_proba(X)
-    assert p.shape == (ROWS, 3)
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
-    share = 1 / (1 + np.exp(-model.decision_function(X)))
-    np.testing.assert_allclose(p, share / share.sum(axis=1, keepdims=True), rtol=1e-12)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "squared", "square"])
-def test_other_losses_have_no_probabilities(loss: str) -> None:
-    model = TruncatedGradientClassifier(loss=loss, eta0=0.01, random_state=0).fit(X, LABELS)
-    assert not hasattr(model, "predict_proba")
-    assert not hasattr(model, "predict_log_proba")
-    with pytest.raises(ValueError, match="logistic"):
-        model.model_.predict_proba(X)
-    assert model.score(X, LABELS) > 0.9
-
-
-def test_no_row_is_no_reason_to_be_unsure_of_zero() -> None:
-    """A-20: a score of exactly 0 is the second class."""
-    model = TruncatedGradientClassifier(eta0=0.1, fit_intercept=False).fit(X, LABELS)
-    assert model.predict(np.zeros((1, COLUMNS))).tolist() == ["yes"]
-
-
-@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)], ids=["dense", "sparse"])
-def test_clipped_square_classifier(rows: Any) -> None:
-    """R-0.7, R-1.8: q = w.x / sqrt(|x|_0) + b, the score is q - 0.5, the probability clip(q)."""
-    model = TruncatedGradientClassifier(
-        loss="clipped_square", eta0=0.2, gravity=1e-4, random_state=0, dtype="float64"
-    ).fit(rows, LABELS)
-    q = (X @ model.coef_[0]) / np.sqrt(np.maximum(1, (X != 0).sum(axis=1))) + model.intercept_[0]
-    np.testing.assert_allclose(model.decision_function(rows), q - 0.5, atol=1e-12)
-    np.testing.assert_allclose(model.predict_proba(rows)[:, 1], np.clip(q, 0, 1), atol=1e-12)
-    np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1.0)
-    assert ((q < 0) | (q > 1)).any()  # the clip matters
-    assert model.score(rows, LABELS) > 0.85
-
-
-@named(
-    [
-        TruncatedGradientRegressor(loss="poisson", eta0=0.01, gravity=0.0, passes=20),
-        FTRLRegressor(loss="poisson", alpha=0.1, l1=0.0, passes=20),
-    ]
-)
-def test_poisson_finds_the_rates(estimator: Any) -> None:
-    rng = np.random.default_rng(0)
-    inputs = rng.normal(size=(4000, 3)) * 0.5
-    rates = np.exp(inputs @ [1.0, -0.5, 0.0] + 0.7)
-    model = clone(estimator).set_params(random_state=0).fit(inputs, rng.poisson(rates))
-    assert (model.predict(inputs) > 0).all()
-    np.testing.assert_allclose(model.predict(inputs).mean(), rates.mean(), rtol=0.1)
-    np.testing.assert_allclose(model.coef_[0], [1.0, -0.5, 0.0], atol=0.15)
-    assert not hasattr(model, "decision_function")
-
-
-@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
-def test_quantile_regression_covers_its_share(quantile: float) -> None:
-    rng = np.random.default_rng(1)
-    inputs = rng.normal(size=(4000, 3))
-    y = inputs @ [1.0, 0.0, -1.0] + rng.exponential(size=4000)
-    model = TruncatedGradientRegressor(
-        loss="quantile", quantile=quantile, eta0=0.1, schedule="sqrt", gravity=0.0, passes=10,
-        random_state=0,
-    ).fit(inputs, y)  # fmt: skip
-    assert np.mean(y <= model.predict(inputs)) == pytest.approx(quantile, abs=0.04)
-    assert model.intercept_[0] == pytest.approx(-np.log(1 - quantile), abs=0.15)
-
-
-@pytest.mark.parametrize("average", [True, False])
-@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)], ids=["dense", "sparse"])
-def test_centred_rows(average: bool, rows: Any) -> None:
-    """R-14.7: as if the mean row had been subtracted, in fit and with the mean given."""
-    params = {"alpha": 0.5, "center": True, "average": average, "dtype": "float64"}
-    oracle = averaged(
-        X, Y, [np.arange(ROWS)] * 2, loss="huber", epsilon=0.5, alpha=0.5, center=True
-    )
-    weights = oracle.average_weights if average else oracle.weights
-    bias = oracle.average_intercept if average else oracle.intercept
-    model = AveragedSGDRegressor(loss="huber", epsilon=0.5, passes=2, shuffle=False, **params)
-    model.fit(rows, Y)
-    np.testing.assert_allclose(model.coef_[0], weights, atol=1e-10)
-    assert model.intercept_[0] == pytest.approx(bias, abs=1e-10)
-    streamed = AveragedSGDRegressor(loss="huber", epsilon=0.5, **params)
-    streamed.partial_fit(rows[:100], Y[:100], mean=X.mean(axis=0))
-    streamed.partial_fit(rows[100:], Y[100:]).partial_fit(rows, Y)
-    np.testing.assert_allclose(streamed.coef_, model.coef_, atol=1e-12)

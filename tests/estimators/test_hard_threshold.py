@@ -1,4 +1,4 @@
-"""Gradient descent with hard thresholding: equal to the oracle, safe steps (P-11)."""
+"""Gradient descent with hard thresholding equals the oracle; steps are safe (P-11)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_equals_the_oracle(data: st.DataObject, fit_intercept: bool, sparse: boo
 @given(
     values=st.lists(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]), min_size=1), s=st.integers(1, 9)
 )
-def test_ties_go_to_the_lower_index(values: list[float], s: int) -> None:
+def test_of_equal_values_the_lower_index_is_kept(values: list[float], s: int) -> None:
     v = np.array(values)
     np.testing.assert_array_equal(keep_largest(v, s), H(v, s)[0])
 
@@ -65,15 +65,15 @@ def test_the_largest_eigenvalue_is_bounded(shape: tuple[int, int], fit_intercept
 
 
 def text(rows: int = 200, width: int = 500) -> sp.csr_matrix:
-    """Return tf-idf of words drawn by Zipf's law, not normalised (A-29)."""
+    """Return tf-idf of words drawn from Zipf's law, not normalised (A-29)."""
     rng = np.random.default_rng(0)
     words = np.minimum(rng.zipf(1.3, rows * 60) - 1, width - 1)
     counts = sp.coo_matrix((np.ones(len(words)), (np.repeat(np.arange(rows), 60), words)))
     return TfidfTransformer(norm=None).fit_transform(counts.tocsr())
 
 
-def test_gamma_3_diverges_on_text_and_says_so() -> None:
-    """P-11: 10 iterations end in a warning, 500 in an error; both name a step that is safe."""
+def test_gamma_3_diverges_on_text_with_a_warning_or_error() -> None:
+    """P-11: 10 iterations end with a warning, 500 with an error; both name a safe step."""
     X = text()
     y = np.sign(np.asarray(X[:, 3].todense()).ravel() - 1.0) + 0.1
     with pytest.warns(ConvergenceWarning, match=r"rose in iteration 1.*a step of .* is safe") as w:
@@ -108,7 +108,7 @@ def test_stopping_and_history(tmp_path: Path) -> None:
     np.testing.assert_array_equal(thresher.load(tmp_path / "a.thresher").predict(X), e.predict(X))
 
 
-def test_what_is_refused() -> None:
+def test_bad_arguments_are_refused() -> None:
     X, y = np.eye(6), np.arange(6.0)
     with pytest.raises(ParameterError, match="n_nonzero must be at most the number of features, 6"):
         HardThresholdRegressor(n_nonzero=7).fit(X, y)
@@ -124,7 +124,7 @@ def test_what_is_refused() -> None:
         HardThresholdRegressor().fit(np.eye(6), y, sample_weight=np.zeros(6))
 
 
-def test_nothing_to_learn_from() -> None:
+def test_rows_of_zeros() -> None:
     for X in (np.zeros((5, 3)), sp.csr_matrix((5, 30))):
         e = HardThresholdRegressor(fit_intercept=False).fit(X, np.ones(5))
         assert not e.coef_.any()

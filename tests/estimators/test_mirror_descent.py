@@ -1,4 +1,4 @@
-"""Mirror descent: equal to the oracle, the identities of the link, no overflow (P-12)."""
+"""Mirror descent equals the oracle; identities of the link; no overflow (P-12)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_p_2_is_truncated_gradient(data: st.DataObject, loss: str, l1: float) ->
 @pytest.mark.parametrize("size", [1e150, 1e-150])
 @pytest.mark.parametrize("p", [2.0, 2.5, 20.0, 1000.0])
 def test_no_overflow(size: float, p: float) -> None:
-    """P-12: theta of 1e300 and of 1e-300 has finite weights, those of the oracle's link."""
+    """P-12: for theta of 1e300 and 1e-300, weights are finite and equal to the oracle's."""
     X = size * np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 0.999, 0.0, 1e-3]])
     stream = Stream(X, np.array([1.0, -1.0]), None, [np.array([0, 1])])
     model = stream.learn(
@@ -120,7 +120,7 @@ def test_no_overflow(size: float, p: float) -> None:
     assert np.isfinite(dense_weights(model, 4)).all()
 
 
-def test_zeros_that_are_stored_and_numbers_that_are_barely_there() -> None:
+def test_stored_zeros_and_denormal_numbers() -> None:
     X = np.array([5e-324, 0.0, 1e-310])
     batch = _core.sparse_batch(np.array([0, 3]), np.arange(3), X, 3, np.ones(1))
     for relative in (False, True):
@@ -130,7 +130,7 @@ def test_zeros_that_are_stored_and_numbers_that_are_barely_there() -> None:
         assert model.nonzeros() <= 2
 
 
-def test_divergence_is_reported_before_it_does_harm() -> None:
+def test_divergence_is_reported_before_weights_are_lost() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 5)), rng.normal(size=50)
     stream = Stream(X, y, None, [np.arange(50)] * 20)
@@ -143,7 +143,7 @@ def test_divergence_is_reported_before_it_does_harm() -> None:
 
 
 def test_states() -> None:
-    """A state that does not fit, or is damaged, changes nothing."""
+    """A state of another learner, or a damaged one, is refused and changes nothing."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(30, 6))
     stream = Stream(X, rng.choice([-1.0, 1.0], 30), None, [np.arange(30)])
@@ -185,14 +185,14 @@ def test_bad_rows() -> None:
     ("p", "width", "expected"),
     [("2ln", 1000, 13.8155), ("0.5ln", 1000, 3.4539), ("0.5ln", 3, 2.0), (5, 9, 5.0)],
 )
-def test_p_follows_the_width(p: Any, width: int, expected: float) -> None:
+def test_p_depends_on_the_width(p: Any, width: int, expected: float) -> None:
     params = MirrorDescentClassifier(p=p).get_params()
     numbers, _ = core_args.core_parameters("mirror-descent", params, 100, width)
     assert numbers["p"] == pytest.approx(expected, abs=1e-4)
 
 
 def test_estimators(tmp_path: Path) -> None:
-    """Passes, streaming and files give what the core gives."""
+    """Passes, streaming and files give the core's results."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 60))
     y = X[:, 0] - X[:, 1] > 0

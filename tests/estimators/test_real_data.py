@@ -1,4 +1,4 @@
-"""Defaults on real data, end to end: error and sparsity where they should be."""
+"""Defaults on real data, end to end: errors and numbers of nonzeros are as expected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.data
     "cls", [TruncatedGradientClassifier, ForwardBackwardClassifier, FTRLClassifier]
 )
 def test_defaults(data_dir: Path, cls: Any, name: str, error: float) -> None:
-    """The default reaches about the error that tuned linear models reach on these sets."""
+    """Default parameters have about the error of tuned linear models on these sets."""
     data = datasets.load(name, data_dir)
     model = cls(random_state=0).fit(data.X_train, data.y_train)
     assert 1 - model.score(data.X_test, data.y_test) <= error
@@ -42,7 +42,7 @@ def test_defaults(data_dir: Path, cls: Any, name: str, error: float) -> None:
 
 
 def test_a_sparse_model_of_real_text(data_dir: Path, tmp_path: Path) -> None:
-    """A few hundred words of two newsgroups, streamed, saved and loaded again."""
+    """A model of a few hundred words of two newsgroups is streamed, saved and loaded."""
     data = datasets.load("basehock", data_dir)
     online = FTRLClassifier(l1=1.0)
     for _ in range(5):
@@ -79,7 +79,7 @@ def test_defaults_of_the_slower_rules(
 
 
 def test_hard_thresholding_of_text(data_dir: Path) -> None:
-    """P-11: the published step 1/3 diverges on tf-idf, and says so; the safe one never rises."""
+    """P-11: the published step 1/3 diverges on tf-idf with a warning; the safe one does not."""
     data = datasets.load("basehock", data_dir)
     y = data.y_train.astype(float)
     wild = HardThresholdRegressor(n_nonzero=2000, step=1 / 3, passes=10, tol=None)
@@ -98,7 +98,7 @@ def test_hard_thresholding_of_text(data_dir: Path) -> None:
     [("dexter_scaled", 0.09, 400), ("basehock", 0.025, 760), ("dorothea", 0.07, 2000)],
 )
 def test_stabilized(data_dir: Path, tmp_path: Path, name: str, error: float, nonzeros: int) -> None:
-    """Few features, low error, the same ones in other orders, and a reason for each."""
+    """It keeps few features, the same ones for other orders; its error is low; why() explains."""
     data = datasets.load(name, data_dir)
     supports = []
     for seed in range(3):
@@ -119,7 +119,7 @@ def test_stabilized(data_dir: Path, tmp_path: Path, name: str, error: float, non
 
 
 def test_published_stabilized(data_dir: Path) -> None:
-    """With hinge loss its gravity is soon 0 (A-36), and it says so."""
+    """With hinge loss its gravity is soon 0 (A-36), and there is a warning."""
     data = datasets.load("dexter_scaled", data_dir)
     clf = StabilizedClassifier(variant="paper", loss="hinge", passes=5, random_state=0, n_jobs=2)
     X = UnitVarianceScaler().fit_transform(data.X_train)

@@ -10,8 +10,8 @@ import thresher
 from thresher.estimators import __all__ as ESTIMATORS
 
 WEIGHTS_ARE_NOT_COPIES = {
-    name: "a step of weight k is one long step, not k steps: the rows in between would have moved "
-    "the prediction (scikit-learn's own SGD declares the same)"
+    name: "a row of weight k makes one long step, not k steps: each of these would change the "
+    "prediction for the next (scikit-learn's own SGD fails this check too)"
     for name in (
         "check_sample_weight_equivalence_on_dense_data",
         "check_sample_weight_equivalence_on_sparse_data",
@@ -20,14 +20,14 @@ WEIGHTS_ARE_NOT_COPIES = {
 
 A_SMALL_INTERCEPT = {
     "check_class_weight_classifiers": "the rule of [004] learns its intercept as the weight of a "
-    "feature that is always 1; beside this check's features of size 20 it takes thousands of "
-    "passes to reach what class weights of 1000 : 0.0001 ask for"
+    "feature that is always 1; this check has features of size 20 and class weights of "
+    "1000 : 0.0001, with which the intercept needs thousands of passes"
 }
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Return the checks that the published rules cannot pass, with the reason."""
-    if not hasattr(estimator, "partial_fit"):  # all rows at once: a weight is so many copies
+    if not hasattr(estimator, "partial_fit"):  # all rows at once: weight k equals k copies
         return {}
     small = type(estimator).__name__ == "AveragedSGDClassifier"
     return WEIGHTS_ARE_NOT_COPIES | (A_SMALL_INTERCEPT if small else {})
@@ -38,5 +38,5 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     expected_failed_checks=expected_failures,
 )
 def test_estimator_checks(estimator: Any, check: Any) -> None:
-    """One of scikit-learn's checks."""
+    """Run one of scikit-learn's checks."""
     check(estimator)

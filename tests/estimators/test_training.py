@@ -1,4 +1,4 @@
-"""The course of a fit: order of rows, early stopping, records, weights of rows, memory."""
+"""Training by fit: order of rows, early stopping, records, row weights, memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * NOISE, [-1.0, 0.8]
 
 
 def named(estimators: list[Any]) -> Any:
-    """Run a test for each of the estimators, under its class name."""
+    """Run a test for each of the estimators; its id is the class name."""
     return pytest.mark.parametrize("estimator", estimators, ids=lambda e: type(e).__name__)
 
 
@@ -53,10 +53,9 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def visited(shuffle: Any, rows: int, seed: int | None = 0, **params: Any) -> np.ndarray:
-    """Weights after learning to predict 1 from unit rows, one feature each.
+    """Return the weights after learning to predict 1 from unit rows with one feature each.
 
-    A row seen at the steps t with rates r_t gets the weight 1 - prod (1 - r_t): which steps were
-    its own can be read from it.
+    A row learned at steps t with rates r_t has weight 1 - prod (1 - r_t), which identifies them.
     """
     model = TruncatedGradientRegressor(
         gravity=0.0, decay=1.0, fit_intercept=False, dtype="float64", shuffle=shuffle,
@@ -66,7 +65,7 @@ def visited(shuffle: Any, rows: int, seed: int | None = 0, **params: Any) -> np.
 
 
 def steps(shuffle: Any, rows: int, seed: int | None = 0) -> np.ndarray:
-    """The step, from 1, at which each row came in one pass."""
+    """Return the step, from 1, at which each row was learned in one pass."""
     rates = visited(shuffle, rows, seed, eta0=1.0, schedule="inverse", passes=1)
     return np.rint(1.0 / rates).astype(int)
 
@@ -91,7 +90,7 @@ def test_replace_draws_rows() -> None:
 def test_blocks_are_permuted_and_rows_within_them() -> None:
     seen = steps("blocks", 5000)
     blocks = [seen[:2000], seen[2000:4000], seen[4000:]]
-    assert all(np.ptp(block) == len(block) - 1 for block in blocks)  # each is visited in one go
+    assert all(np.ptp(block) == len(block) - 1 for block in blocks)  # each is visited at once
     assert all((np.diff(block) != 1).any() for block in blocks)
     firsts = {tuple(np.argsort([b.min() for b in (s[:2000], s[2000:4000], s[4000:])]))
               for s in (steps("blocks", 5000, seed) for seed in range(8))}  # fmt: skip
@@ -99,7 +98,7 @@ def test_blocks_are_permuted_and_rows_within_them() -> None:
 
 
 def test_once_repeats_its_order_and_each_does_not() -> None:
-    """After two passes a row met at the steps s and n + s has the weight 1 - (1-1/s)(1-1/(n+s))."""
+    """After two passes a row learned at steps s and n + s has weight 1 - (1-1/s)(1-1/(n+s))."""
     rows = 400
     for shuffle, repeats in (("once", True), ("each", False)):
         first = steps(shuffle, rows)
@@ -117,7 +116,7 @@ def test_random_state_decides_the_order(shuffle: str) -> None:
     assert not np.array_equal(one.coef_, other.coef_)
     state = np.random.RandomState(1)
     assert_same(clone(estimator).set_params(random_state=state).fit(X, Y), one)
-    later = clone(estimator).set_params(random_state=state).fit(X, Y)  # the state has moved on
+    later = clone(estimator).set_params(random_state=state).fit(X, Y)  # the state has changed
     assert not np.array_equal(later.coef_, one.coef_)
 
 
@@ -126,7 +125,7 @@ def test_random_state_decides_the_order(shuffle: str) -> None:
 
 @pytest.mark.parametrize("rows", [100, 128, 256, 300])
 @pytest.mark.parametrize("evaluated", [False, True])
-def test_records_come_at_doublings_and_ends_of_passes(rows: int, evaluated: bool) -> None:
+def test_records_are_made_at_doublings_and_ends_of_passes(rows: int, evaluated: bool) -> None:
     model = TruncatedGradientClassifier(decay=1.0, eta0=0.1, passes=3, random_state=0)
     model.fit(X[:rows], Y[:rows], eval_set=(X, Y) if evaluated else None)
     ends = {rows, 2 * rows, 3 * rows}
@@ -142,7 +141,7 @@ def test_records_come_at_doublings_and_ends_of_passes(rows: int, evaluated: bool
 
 
 def test_recorded_losses_are_progressive() -> None:
-    """R-3.5: the mean of each row's loss before it was learned, since the record before."""
+    """R-3.5: the mean loss of the rows since the last record, each before it was learned."""
     labels = np.where(Y == "b", 1.0, -1.0)
     model, alone = (
         TruncatedGradientClassifier(decay=1.0, eta0=0.1, dtype="float64") for _ in range(2)
@@ -168,8 +167,8 @@ def test_valid_loss_is_the_mean_loss_on_the_evaluation_set() -> None:
 
 
 @pytest.mark.parametrize("rows", [100, 128, 300])
-def test_callback_gets_every_record(rows: int) -> None:
-    """Each record of history_, and as it is there: with its valid_loss."""
+def test_the_callback_receives_every_record(rows: int) -> None:
+    """The records are those of history_, with valid_loss."""
     seen: list[Progress] = []
     model = TruncatedGradientClassifier(
         eta0=0.1, passes=3, random_state=0, callback=lambda record: seen.append(record)
@@ -179,7 +178,7 @@ def test_callback_gets_every_record(rows: int) -> None:
     assert seen == list(model.history_)
 
 
-def test_true_answer_of_the_callback_stops() -> None:
+def test_training_stops_if_the_callback_returns_true() -> None:
     estimator = TruncatedGradientClassifier(gravity=0.001, passes=9, shuffle=False)
     stopped = clone(estimator).set_params(callback=lambda record: record.examples >= 256)
     stopped.fit(X, Y)
@@ -188,7 +187,7 @@ def test_true_answer_of_the_callback_stops() -> None:
     assert_same(stopped, clone(estimator).partial_fit(X[:256], Y[:256], classes=["a", "b"]))
 
 
-def test_an_error_of_the_callback_comes_through() -> None:
+def test_an_error_of_the_callback_is_raised() -> None:
     def refuse(record: Progress) -> None:
         raise RuntimeError("enough")
 
@@ -202,7 +201,7 @@ def test_an_error_of_the_callback_comes_through() -> None:
 
 
 def passes_until(losses: list[float], tol: float, patience: int) -> int:
-    """After how many passes a fit with these losses should stop."""
+    """Return the number of passes after which a fit with these losses should stop."""
     best, stale = np.inf, 0
     for count, loss in enumerate(losses, 1):
         stale = 0 if loss < best - tol else stale + 1
@@ -213,7 +212,7 @@ def passes_until(losses: list[float], tol: float, patience: int) -> int:
 
 
 def progressive(history: Any, rows: int) -> list[float]:
-    """The mean progressive loss of each pass; records lie at its end and between."""
+    """Return the mean progressive loss of each pass, from its records."""
     sums: dict[int, float] = {}
     before = 0
     for record in history:
@@ -243,12 +242,12 @@ def test_early_stopping(tol: float, patience: int, evaluated: bool) -> None:
     assert_same(stopped, clone(estimator).set_params(passes=kept).fit(X[:200], Y[:200]))
 
 
-# ---- weights of rows --------------------------------------------------------------------------
+# ---- row weights -------------------------------------------------------------------------------
 
 
 @named(CLASSIFIERS)
-def test_rows_of_weight_zero_teach_nothing(estimator: Any) -> None:
-    """Whatever their labels and values, and in the recorded loss as well."""
+def test_rows_of_weight_zero_change_nothing(estimator: Any) -> None:
+    """Their labels and values change neither weights nor the recorded loss."""
     weight = np.where(np.arange(300) % 3 == 0, 0.0, 1.0)
     nonsense, wild = Y.copy(), X.copy()
     nonsense[weight == 0] = np.where(Y[weight == 0] == "a", "b", "a")
@@ -265,8 +264,8 @@ def test_rows_of_weight_zero_teach_nothing(estimator: Any) -> None:
         TruncatedGradientClassifier(decay=1.0, eta0=0.1, gravity=0.0),
     ]
 )
-def test_rows_of_weight_zero_are_as_good_as_absent(estimator: Any) -> None:
-    """True of rules whose steps do not know the time."""
+def test_rows_of_weight_zero_can_be_left_out(estimator: Any) -> None:
+    """This holds for rules whose steps do not depend on the number of the step."""
     keep = np.arange(300) % 3 != 0
     estimator = clone(estimator).set_params(shuffle=False, passes=2)
     weighted = clone(estimator).fit(X, Y, sample_weight=keep.astype(float))
@@ -310,7 +309,7 @@ def test_balanced_class_weights() -> None:
 
 
 @named([TruncatedGradientRegressor(decay=1.0, eta0=0.01), FTRLRegressor(alpha=0.1)])
-def test_unit_weights_are_no_weights(estimator: Any) -> None:
+def test_unit_weights_equal_no_weights(estimator: Any) -> None:
     estimator = clone(estimator).set_params(random_state=0)
     weighted = clone(estimator).fit(X, NOISE, sample_weight=np.ones(300))
     assert_same(weighted, clone(estimator).fit(X, NOISE))
@@ -351,7 +350,7 @@ def test_fit_makes_no_copy_of_sparse_rows() -> None:
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda e: type(e).__name__)
-def test_fit_leaves_its_input_alone(estimator: Any) -> None:
+def test_fit_does_not_change_its_input(estimator: Any) -> None:
     unsorted = sp.csr_matrix(X * (np.abs(X) > 0.5))
     unsorted.indices[:4] = unsorted.indices[3::-1].copy()
     copies = [X.copy(), Y.copy(), unsorted.copy()]

@@ -1,4 +1,4 @@
-"""Every experiment runs, on little data, and says what it should; the page is made of results."""
+"""Each experiment runs on little data; docs/results.md is generated from saved results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT))  # experiments are no part of the package
+sys.path.insert(0, str(ROOT))  # experiments are not in the package
 
 from experiments.__main__ import modules
 from experiments.record import RESULTS, About, Record, verdict_of
@@ -35,7 +35,7 @@ ABOUT = About(
 
 
 def check(found: dict[str, Any], folder: Path) -> None:
-    """Check what every result has."""
+    """Check the parts that all results have."""
     assert found["parameters"]
     assert isinstance(found["seed"], int)
     assert found["claims"]
@@ -75,8 +75,8 @@ def test_experiment(
     check(found, tmp_path)
 
 
-def test_the_page_is_what_the_results_make() -> None:
-    """docs/results.md is never edited by hand, and no result of a quick run is in it."""
+def test_the_page_is_generated_from_the_results() -> None:
+    """docs/results.md is not edited by hand, and has no result of a quick run."""
     if not (ROOT / "docs" / "results.md").exists():
         pytest.skip("no docs/results.md yet")
     assert (ROOT / "docs" / "results.md").read_text() == results.page()
@@ -91,7 +91,7 @@ def test_results_are_complete(path: Path) -> None:
 
 
 def test_command_line(tmp_path: Path) -> None:
-    """One is run by name; its results go where they are asked for, and the page stays."""
+    """One experiment runs by name; results go to --out, and the page does not change."""
     page = ROOT / "docs" / "results.md"
     before = page.read_text() if page.exists() else None
     command = [sys.executable, "-m", "experiments", "exactness", "--quick", "--out", str(tmp_path)]
@@ -106,7 +106,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert "no experiment exactnes; there are: " in done.stderr
 
 
-# ---- what a record writes ----------------------------------------------------------------------
+# ---- records -----------------------------------------------------------------------------------
 
 
 def toy(folder: Path, quick: bool = False, pictures: int = 1) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_record(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.unfinished"))
 
 
-def test_a_digest_tells_data_apart(tmp_path: Path) -> None:
+def test_digests_of_different_data_differ(tmp_path: Path) -> None:
     first, second = Record(ABOUT, tmp_path), Record(ABOUT, tmp_path)
     first.uses("rows", np.arange(4.0))
     second.uses("rows", np.arange(4.0)[::-1])
@@ -177,6 +177,6 @@ def test_page(tmp_path: Path) -> None:
 
 
 def test_verdicts() -> None:
-    """One rule: all, at least half, fewer."""
+    """Verdicts of shares: all, at least half, fewer."""
     shares = {1.0: "holds", 0.99: "holds in part", 0.5: "holds in part", 0.49: "does not hold"}
     assert {share: verdict_of(share) for share in shares} == shares

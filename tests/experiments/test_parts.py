@@ -1,4 +1,4 @@
-"""What experiments are made of: curves, cells beside each other, data sets that are not there."""
+"""Parts of experiments: curves, comparisons of cells, missing data sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT))  # experiments are no part of the package
+sys.path.insert(0, str(ROOT))  # experiments are not in the package
 
 from experiments.numerically_stable.curves import Curve, chosen
 
@@ -19,8 +19,8 @@ from experiments import available
 X, Y = sp.csr_matrix(np.eye(4)), np.ones(4)
 
 
-def test_a_last_model_that_is_sparse_enough_counts() -> None:
-    """Density may fall: a level passed early says nothing of a last model below it."""
+def test_errors_use_the_last_model_if_it_is_sparse_enough() -> None:
+    """The density may fall again below a level that an earlier model exceeded."""
     curve = Curve(4)
     for weights in ([1, 0, 0, 0], [1, -1, -1, 0], [1, 1, 0, 0]):
         assert not curve.see(np.array(weights, dtype=float), (0.25, 0.75, 1.0))
@@ -36,13 +36,13 @@ def test_the_first_of_the_best_points_is_chosen() -> None:
     assert chosen(learn, [{"w": -1.0}], X, Y) == {"w": -1.0}
 
 
-def test_sets_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(available.datasets, "names", lambda: ["rcv1_train", "dexter"])
     files = {"dexter": "dexter", "gisette": "gisette", "rcv1": "rcv1_train"}
     assert available.split(files) == (["dexter", "rcv1"], ["gisette"])
 
 
-def test_cells_beside_each_other() -> None:
+def test_comparison_of_cells() -> None:
     pytest.importorskip("matplotlib")
     from experiments.stabilized.error_sparsity_stability import _beside, _told, _verdict
 

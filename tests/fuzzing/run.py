@@ -17,15 +17,15 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from fuzzing.targets import CHANGES, TARGETS
 
-    # An input is kept where it takes branches that none took before. Watching what is imported
-    # would be simpler, but does not see through the import hook of an editable install.
+    # Atheris keeps an input that takes new branches. `atheris.instrument_imports` would be simpler,
+    # but does not work with the import hook of an editable install.
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and f"{function.__module__}.".startswith("thresher."):
             atheris.instrument_func(function)
 
     name, *options = sys.argv[1:]
     target, change = TARGETS[name], CHANGES[name]
-    again = shlex.join([sys.executable, __file__, name])  # how libFuzzer starts itself to merge
+    again = shlex.join([sys.executable, __file__, name])  # libFuzzer starts this command to merge
 
     def mutate(data: bytes, max_size: int, seed: int) -> bytes:
         choice = random.Random(seed).getrandbits(60)

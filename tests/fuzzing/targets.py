@@ -1,7 +1,7 @@
-"""Fuzz targets in Python: any bytes as a file that is read here, and what must hold of it.
+"""Fuzz targets in Python: each reads any bytes as a file, and asserts what must be true.
 
-A target returns, or raises where something is wrong. `run.py` has atheris make up the bytes;
-`tests/io/test_corpus.py` replays those that were interesting.
+A target raises an error if something is wrong. `run.py` generates bytes with atheris;
+`tests/io/test_corpus.py` runs the targets with the corpus.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from thresher.model import file as model_file
 from thresher.report.model_page import model_page
 from thresher.training import checkpoint as checkpoints
 
-LIMIT = 1 << 20  # unpacked bytes that are looked at: a small file may hold gigabytes
+LIMIT = 1 << 20  # decompressed bytes that are checked: a small file may hold gigabytes
 
 
 class Safetensors:
-    """The parts of a safetensors file, each of which can be changed by itself."""
+    """The parts of a safetensors file; each can be changed separately."""
 
     def __init__(self, data: bytes) -> None:
         size = int.from_bytes(data[:8], "little")
@@ -52,22 +52,22 @@ class Safetensors:
         return len(header).to_bytes(8, "little") + header + self.tensors
 
 
-NOT_APART = (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError)
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError)
 
 
 def sealed_model(data: bytes) -> bytes | None:
-    """Put a model's checksum right; None where it cannot be told what it would be."""
+    """Return a model file with the right checksum; None if it cannot be read."""
     try:
         parts = Safetensors(data)
         parts.about.pop("checksum", None)
         parts.about["checksum"] = model_file._checksum(tensors_of(data), parts.about)
         return parts.pack()
-    except NOT_APART:
+    except UNREADABLE:
         return None
 
 
 def model(data: bytes, folder: Path) -> None:
-    """Damage is told; what is read as a model predicts, and is the same when it is saved."""
+    """A damaged model raises an error; any other predicts, and is unchanged after saving."""
     for content in (data, sealed_model(data)):
         if content is None:
             continue
@@ -78,8 +78,8 @@ def model(data: bytes, folder: Path) -> None:
             assert str(path) in str(error)
             continue
         found.save(again := folder / "b.thresher")
-        found.save(once_more := folder / "c.thresher")
-        assert again.read_bytes() == once_more.read_bytes()
+        found.save(third := folder / "c.thresher")
+        assert again.read_bytes() == third.read_bytes()
         assert repr(thresher.load(again)) == repr(found)
         assert len(found.top(5)) == min(5, found.nnz)
         assert ET.fromstring(model_page(found).removeprefix("<!DOCTYPE html>")) is not None
@@ -93,7 +93,7 @@ def model(data: bytes, folder: Path) -> None:
 
 
 def sealed_checkpoint(data: bytes) -> bytes | None:
-    """Put a checkpoint's digest right; None where it cannot be told what it would be."""
+    """Return a checkpoint with the right digest; None if it cannot be read."""
     try:
         parts = Safetensors(data)
         tensors = tensors_of(data)
@@ -105,14 +105,14 @@ def sealed_checkpoint(data: bytes) -> bytes | None:
             parts.about["about"], states, best
         ).digest
         return parts.pack()
-    except NOT_APART:
+    except UNREADABLE:
         return None
 
 
 def checkpoint(data: bytes, folder: Path) -> None:
-    """Damage is told; what is read as a checkpoint is the same when it is written.
+    """A damaged checkpoint raises an error; any other is unchanged after writing.
 
-    A learner refuses its states, or predicts.
+    A learner either refuses its states or predicts.
     """
     for content in (data, sealed_checkpoint(data)):
         if content is None:
@@ -132,8 +132,8 @@ def checkpoint(data: bytes, folder: Path) -> None:
                 assert len(one.predict(as_batch(sp.csr_matrix([[0.0, 1.0], [2.0, 0.0]])))) == 2
 
 
-def unpacked(stream: BinaryStream, sizes: tuple[int, ...]) -> tuple[bytes, str | None]:
-    """Return the first bytes of a stream, read so many at a time, and its complaint."""
+def decompressed(stream: BinaryStream, sizes: tuple[int, ...]) -> tuple[bytes, str | None]:
+    """Return the first bytes of a stream, read in pieces of these sizes, and its error."""
     found = bytearray()
     turn = 0
     try:
@@ -156,30 +156,30 @@ PEERS: dict[str | None, Callable[[bytes], bytes]] = {
     None: bytes,
     "gzip": gzip.decompress,
     "bzip2": bz2.decompress,
-    "xz": lambda data: lzma.decompress(data.rstrip(b"\0")),  # it knows no padding
+    "xz": lambda data: lzma.decompress(data.rstrip(b"\0")),  # lzma does not allow padding
 }
 
 
 def unpacking(data: bytes, folder: Path) -> None:
-    """Bytes do not depend on how many are asked for, and are those of Python's own modules.
+    """The bytes do not depend on the sizes of reads, and equal those of Python's modules.
 
-    Of damaged data, how many are still given may depend on it.
+    With damaged data, the number of bytes before the error may depend on the sizes.
     """
 
     def stream() -> BinaryStream:
         return BinaryStream(io.BytesIO(data), "x", len(data), local=False, rereadable=False)
 
-    whole, complaint = unpacked(stream(), (1 << 16,))
-    pieces = unpacked(stream(), (1, 100, 7, 1 << 12))
+    whole, error = decompressed(stream(), (1 << 16,))
+    pieces = decompressed(stream(), (1, 100, 7, 1 << 12))
     both = min(len(whole), len(pieces[0]))
     assert pieces[0][:both] == whole[:both]
     if both < LIMIT:
-        assert (pieces[1] is None) == (complaint is None)
-        assert complaint is not None or len(pieces[0]) == len(whole)
-    looked_at = stream()
-    peeked = looked_at.peek(50)
-    assert unpacked(looked_at, (1 << 16,))[0][: len(peeked)] == peeked[:LIMIT]
-    if len(whole) < LIMIT and (peer := PEERS.get(looked_at.compression)) and complaint is None:
+        assert (pieces[1] is None) == (error is None)
+        assert error is not None or len(pieces[0]) == len(whole)
+    again = stream()
+    peeked = again.peek(50)
+    assert decompressed(again, (1 << 16,))[0][: len(peeked)] == peeked[:LIMIT]
+    if len(whole) < LIMIT and (peer := PEERS.get(again.compression)) and error is None:
         assert peer(data) == whole
 
 
@@ -190,16 +190,16 @@ TARGETS: dict[str, Callable[[bytes, Path], None]] = {
 }
 
 
-# --- changes that random ones would rarely make: to one part of a file, the rest fitting ----------
+# --- mutations that random ones rarely make: of one part, with the rest of the file consistent ----
 
 
 def change_safetensors(data: bytes, change: Callable[[bytes], bytes], choice: int) -> bytes:
-    """Change one part of a safetensors file, and what depends on it."""
+    """Change one part of a safetensors file, and the parts that depend on it."""
     try:
         parts = Safetensors(data)
-    except NOT_APART:
+    except UNREADABLE:
         return change(data)
-    with contextlib.suppress(*NOT_APART):
+    with contextlib.suppress(*UNREADABLE):
         if choice % 4 == 0:
             parts.header = json.loads(change(json.dumps(parts.header).encode()))
         elif choice % 4 == 1:
@@ -212,7 +212,7 @@ def change_safetensors(data: bytes, change: Callable[[bytes], bytes], choice: in
 
 
 def _somewhere(place: Any, choice: int) -> tuple[Any, Any]:
-    """Walk into nested JSON: a container, and a name or number in it."""
+    """Return a random place in nested JSON: a container, and a name or index in it."""
     while True:
         names = list(place) if isinstance(place, dict) else list(range(len(place)))
         name = names[choice % len(names)]
@@ -222,8 +222,8 @@ def _somewhere(place: Any, choice: int) -> tuple[Any, Any]:
         place, choice = place[name], choice // 3
 
 
-def change_packed(data: bytes, change: Callable[[bytes], bytes], choice: int) -> bytes:
-    """Change what is packed, or the packed bytes."""
+def change_compressed(data: bytes, change: Callable[[bytes], bytes], choice: int) -> bytes:
+    """Change the decompressed bytes, or the compressed ones."""
     if choice % 3:
         return change(data)
     for packing, unpack, pack in (
@@ -240,5 +240,5 @@ def change_packed(data: bytes, change: Callable[[bytes], bytes], choice: int) ->
 CHANGES = {
     "model": change_safetensors,
     "checkpoint": change_safetensors,
-    "unpacking": change_packed,
+    "unpacking": change_compressed,
 }

@@ -1,4 +1,4 @@
-"""The dynamic range of data, and the check of a model before it is trained (P-11)."""
+"""The dynamic range of data, and `check` before training (P-11)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_dynamic_range_names_the_odd_columns(make: Any) -> None:
     X = rng.uniform(1.0, 2.0, size=(50, 8)) * (rng.random((50, 8)) < 0.9)
     X[:, 2], X[:, 3], X[:, 4] = X[:, 2] * -1e9, X[:, 3] * 1e-8, 0.0
     X[:, 5] = -1.0
-    X[:, 6] = np.where(np.arange(50) % 2, 1.0, -1.0)  # as large everywhere, and not constant
+    X[:, 6] = np.where(np.arange(50) % 2, 1.0, -1.0)  # constant magnitude, but not constant
     found = dynamic_range(make(X), names=[f"f{j}" for j in range(8)])
     assert [(c.column, c.name) for c in found.columns] == [(2, "f2"), (3, "f3")]
     assert found.columns[0].ratio > 1e6
@@ -75,7 +75,7 @@ def test_dynamic_range_edge_cases() -> None:
         dynamic_range([1.0, 2.0])
 
 
-def test_dynamic_range_of_two_columns_blames_the_larger() -> None:
+def test_of_two_columns_the_larger_is_odd() -> None:
     for X, odd in (([[1.0, 5e4]], 1), ([[5e4, 1.0]], 0), ([[1e-5, 0.0, 1.0]], 2)):
         found = dynamic_range(X).columns
         assert [column.column for column in found] == [odd]
@@ -86,7 +86,7 @@ def test_dynamic_range_of_two_columns_blames_the_larger() -> None:
     assert dynamic_range([[1.0, 1001.0]]).columns
 
 
-def test_data_is_left_alone() -> None:
+def test_data_are_not_changed() -> None:
     X = sp.csr_matrix(([1.0, 2.0, 0.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
     before = [part.copy() for part in (X.data, X.indices, X.indptr)]
     check(X), spectral_radius(X, 0.1), safe_step(X, fit_intercept=True)
@@ -127,7 +127,7 @@ def test_check_warns() -> None:
         check(X, [1.0])
 
 
-def test_check_says_for_which_loss() -> None:
+def test_check_names_the_loss() -> None:
     X = np.random.default_rng(0).normal(size=(20, 3))
     assert "safe step for squared loss: " in str(check(X))
     for estimator, loss in (
@@ -140,11 +140,11 @@ def test_check_says_for_which_loss() -> None:
         report = check(X, estimator=estimator)
         assert report.step.loss == loss
         assert f"safe step for {loss} loss: " in str(report)
-        assert report.warnings == ()  # a margin perceptron has no rate that diverges
+        assert report.warnings == ()  # a margin perceptron diverges with no rate
         assert report.note == ""
 
 
-def test_check_of_a_pipeline_looks_at_its_last_step() -> None:
+def test_check_of_a_pipeline_checks_its_last_step() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     steep = thresher.TruncatedGradientRegressor(loss="square", eta0=10.0)
     for pipeline in (
@@ -154,7 +154,7 @@ def test_check_of_a_pipeline_looks_at_its_last_step() -> None:
         report = check(X, X[:, 0], pipeline)
         assert report.step.loss == "square"
         assert "eta0 = 10 may diverge" in report.warnings[0]
-        assert "X must be what that step gets" in str(report)
+        assert "X must be the input of that step" in str(report)
     fitted = make_pipeline(UnitVarianceScaler(), thresher.FTRLRegressor()).fit(X, X[:, 0])
     assert check(X, X[:, 0], fitted).exponents == exponents(fitted[-1])
     assert check(X, X[:, 0], make_pipeline(UnitVarianceScaler(), "passthrough")).warnings == ()
@@ -184,14 +184,14 @@ def test_check_of_poisson_rates() -> None:
     assert check(X, estimator=steep.set_params(eta0=1e-6)).warnings == ()
 
 
-def test_radius_of_one_with_a_safe_step_is_no_divergence() -> None:
+def test_a_radius_of_one_with_a_safe_step_is_not_divergence() -> None:
     wide = sparse_rows(20, 50, 0.3)
     found = spectral_radius(wide, safe_step(wide).batch)
     assert found.radius == pytest.approx(1.0)
     assert found.unseen
-    assert str(found).endswith("converges at this step, save in directions that X does not see")
+    assert str(found).endswith("converges at this step, except in the null space of X")
     assert spectral_radius(np.zeros((3, 2)), 0.5).unseen
-    edge = spectral_radius(np.eye(2), 2.0)  # |1 - 2| = 1: it swings for ever
+    edge = spectral_radius(np.eye(2), 2.0)  # |1 - 2| = 1: it oscillates forever
     assert not edge.unseen
     assert "may not converge" in str(edge)
     tall = spectral_radius(np.eye(3), 0.5)
@@ -202,7 +202,7 @@ def test_radius_of_one_with_a_safe_step_is_no_divergence() -> None:
     assert "diverges" in str(steep)
 
 
-def test_import_is_light() -> None:
+def test_import_does_not_import_scipy() -> None:
     code = "import sys, thresher.health; print({'scipy', 'sklearn'} & set(sys.modules))"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

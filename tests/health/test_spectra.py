@@ -44,7 +44,7 @@ def test_exponents_by_brute_force() -> None:
     assert spread.within_single == 4 / 8  # to 2^-19
     assert spread.counts == dict(sorted((v, e.count(v)) for v in set(e)))
     assert list(spread.counts) == sorted(spread.counts)
-    assert "single precision loses 50% beside the largest, double 25%" in str(spread)
+    assert "added to the largest, single precision loses 50%, double 25%" in str(spread)
 
 
 def test_exponents_equal_the_reference() -> None:
@@ -55,7 +55,7 @@ def test_exponents_equal_the_reference() -> None:
     )  # fmt: skip
 
 
-def test_exponents_of_nothing_and_of_nonsense() -> None:
+def test_exponents_without_weights_and_of_bad_input() -> None:
     nothing = exponents(np.zeros(4))
     assert str(nothing) == "no nonzero weights"
     assert nothing.within is None
@@ -100,7 +100,7 @@ def test_radius_equals_dense_eigenvalues(shape: tuple[int, int], eta: float) -> 
     ("rows", "columns", "density"), [(900, 450, 0.05), (600, 500, 0.3), (450, 900, 0.05)]
 )
 def test_lanczos_equals_dense(rows: int, columns: int, density: float) -> None:
-    """Beyond 400 rows and columns, smallest singular values included."""
+    """There are more than 400 rows and columns; the smallest singular values are equal, too."""
     X = sparse_rows(rows, columns, density)
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     smallest = s[-1] if rows >= columns else 0.0
@@ -118,7 +118,7 @@ def test_lanczos_equals_dense(rows: int, columns: int, density: float) -> None:
     assert found.largest_singular == pytest.approx(part[0], rel=1e-8)
 
 
-def test_lanczos_that_gives_up_says_so() -> None:
+def test_lanczos_without_convergence_gives_bounds() -> None:
     X = sparse_rows(900, 450, 0.05)
     s = np.linalg.svd(X.toarray(), compute_uv=False)
     eta = 1.0 / s[0] ** 2
@@ -149,7 +149,7 @@ def test_radius_edge_cases() -> None:
     assert spectral_radius(np.eye(3), 0.5, np.zeros(3, dtype=bool)).radius == 0.0
     assert spectral_radius(np.zeros((3, 2)), 0.5).radius == 1.0
     assert spectral_radius(np.zeros((0, 2)), 0.5).radius == 1.0
-    exactly = spectral_radius(np.ones((1, 2)), 1.0)  # a null space is no divergence (R-10.5)
+    exactly = spectral_radius(np.ones((1, 2)), 1.0)  # a null space is not divergence (R-10.5)
     assert exactly.radius == pytest.approx(1.0)
     assert not exactly.diverges
     twice = sp.csr_matrix(([1.0, 2.0], ([0, 0], [0, 0])), shape=(1, 1))
@@ -180,7 +180,7 @@ def test_radius_equals_the_reference() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", losses.CURVATURE)
 def test_safe_batch_step_never_raises_the_loss(loss: str, weighted: bool, intercept: bool) -> None:
-    """R-10.6: on the sum of the losses; and it is 1 / (curvature * largest eigenvalue)."""
+    """R-10.6: the loss is the sum over rows; the step is 1 / (curvature * largest eigenvalue)."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
     X[:, 5] += 1.0

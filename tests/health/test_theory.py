@@ -23,14 +23,14 @@ BOUNDED = {
 
 
 class Iterates:
-    """A learner taken one step at a time, with all its weights in view."""
+    """A learner that learns one row at a time and returns all its weights."""
 
     def __init__(self, X: np.ndarray, **params: object) -> None:
         self.model = learner("truncated_gradient", X.shape[1], fit_intercept=False, **params)
         self.X, self.loss = X, str(params["loss"])
 
     def step(self, row: int, y: float) -> tuple[float, np.ndarray]:
-        """Return the loss suffered and the weights after the step."""
+        """Return the loss before the step and the weights after it."""
         x = sp.csr_matrix(self.X[[row]])
         batch = _core.sparse_batch(x.indptr, x.indices, x.data, x.shape[1], np.array([y]))
         before = self.model.loss_sum
@@ -49,9 +49,9 @@ class Iterates:
 def test_regret_bound(
     seed: int, loss: str, adversarial: bool, gravity: float, period: int, ceiling: float
 ) -> None:
-    """R-7.2, Theorem 1.1: on any stream, against any w-bar, also one chosen to hurt.
+    """R-7.2, Theorem 1.1: on any stream, also an adversarial one, against any w-bar.
 
-    The adversary answers each prediction with the label that costs most.
+    The adversary chooses the label with the largest loss after each prediction.
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 6)) * (rng.random((60, 6)) < 0.5)
@@ -66,10 +66,10 @@ def test_regret_bound(
             y = float(rng.choice([-1.0, 1.0]))
         else:
             y = max((-1.0, 1.0), key=lambda label, p=p: losses.value(loss, p, label))
-        suffered, w = run.step(i - 1, y)
+        loss_before, w = run.step(i - 1, y)
         g_i = period * gravity if i % period == 0 else 0.0
         below = np.abs(w) <= ceiling
-        left += (1 - 0.5 * A * eta) * suffered + g_i * np.abs(w[below]).sum()
+        left += (1 - 0.5 * A * eta) * loss_before + g_i * np.abs(w[below]).sum()
         labels.append(y), kept.append((g_i, below))
     for wbar in (np.zeros(6), rng.normal(size=6), w):
         right = eta * B * len(X) / 2 + wbar @ wbar / (2 * eta)
@@ -80,7 +80,7 @@ def test_regret_bound(
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
 def test_averaged_iterate_bound(loss: str) -> None:
-    """R-7.3, Theorem 1.2: the averaged iterate, in the mean over random draws of the rows."""
+    """R-7.3, Theorem 1.2: the averaged iterate, as a mean over random draws of the rows."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 5))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
@@ -146,8 +146,8 @@ def test_larger_period_is_sparser() -> None:
     assert counts[0] > counts[1] > counts[2] >= 5
 
 
-def test_hashed_store_follows_the_living_weights() -> None:
-    """R-6.13, N-2: a long stream of rare features does not fill the memory."""
+def test_the_hashed_store_keeps_only_nonzero_weights() -> None:
+    """R-6.13, N-2: memory does not grow with a long stream of rare features."""
     rng = np.random.default_rng(0)
     model = learner(
         "truncated_gradient", 0, store="hashed", dtype="float32", gravity=0.05, eta0=0.5, period=10
@@ -156,7 +156,7 @@ def test_hashed_store_follows_the_living_weights() -> None:
     largest = 0
     for _ in range(50):
         keys = rng.integers(-(2**63), 2**63, 20 * 1000)
-        keys[::20] = 7  # the one feature that matters
+        keys[::20] = 7  # the only feature related to the label
         y = rng.choice([-1.0, 1.0], 1000)
         values = np.ones(20 * 1000, np.float32)
         values[::20] = y
@@ -165,4 +165,4 @@ def test_hashed_store_follows_the_living_weights() -> None:
     found, weights = model.weights()
     assert 7 in found.tolist()
     assert abs(weights[found.tolist().index(7)]) == np.abs(weights).max()
-    assert 4 * largest < 50 * 1000 * 19 * 16  # all features ever seen would need this much
+    assert 4 * largest < 50 * 1000 * 19 * 16  # the size with all features of the stream

@@ -1,4 +1,4 @@
-"""Blocks of arrays: rows as they lie, and merged where one has a key twice."""
+"""Blocks made of arrays; values of a repeated key in a row are added."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_repeated_keys_add_up(rows, dtype):
         assert block.values[found].tolist() == list(sums.values())
 
 
-def test_copies_only_what_it_must():
+def test_arrays_are_copied_only_if_necessary():
     starts, keys, x = np.array([0, 2]), np.array([1, 0]), np.ones(2)
     block = _core.make_block(starts, keys, x)
     for array, given_ in [(block.starts, starts), (block.keys, keys), (block.values, x)]:
@@ -43,7 +43,7 @@ def test_copies_only_what_it_must():
         ({"starts": np.array([0, 2, 4])}, "row starts reach beyond the keys"),
         ({"starts": np.array([], int)}, "starts: one more than rows"),
         ({"starts": np.array([0.0, 1.0])}, "starts: int32 or int64"),
-        ({"keys": np.array([1, 2])}, "as many of one as of the other"),
+        ({"keys": np.array([1, 2])}, "keys and values: the same length"),
         ({"keys": np.array([1, 2, -3], np.int32)}, "int32 keys are 0 or above"),
         ({"values": np.ones(3, int)}, "values: float32 or float64"),
         ({"labels": np.ones(3)}, "labels: one for each row"),
@@ -51,14 +51,14 @@ def test_copies_only_what_it_must():
         ({"tags": [b"a"]}, "tags: one for each row"),
         ({"columns": 3}, "columns: all keys must be below"),
         ({"columns": -1}, "columns: 0"),
-        ({"label_starts": np.array([0, 1, 1])}, "both or none"),
+        ({"label_starts": np.array([0, 1, 1])}, "give both label_starts and label_values"),
         (
             {"label_starts": np.array([0, 1, 3]), "label_values": np.ones(2)},
             "label starts reach beyond",
         ),
     ],
 )
-def test_what_does_not_fit(change, message):
+def test_invalid_arrays(change, message):
     given_ = {"starts": np.array([0, 2, 3]), "keys": np.array([1, 2, 3]), "values": np.ones(3)}
     with pytest.raises(ValueError, match=message):
         _core.make_block(**(given_ | change))

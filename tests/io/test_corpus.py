@@ -1,6 +1,6 @@
-"""Inputs that fuzzing found interesting, or that once broke a reader: what must hold of any bytes.
+"""Inputs that fuzzing found: readers either read any bytes correctly or raise their errors.
 
-`tests/corpus/TARGET` is what `make fuzz` starts from; see CONTRIBUTING.md.
+`make fuzz` starts from `tests/corpus/TARGET`; see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def corpus(target: str) -> list[bytes]:
 
 
 def assert_holds(block: _core.Block) -> None:
-    """The block keeps what its reader promises learners."""
+    """Assert that a block is valid for learners."""
     starts, keys, values = (np.asarray(a) for a in (block.starts, block.keys, block.values))
     assert starts[0] == 0
     assert (np.diff(starts) >= 0).all()
@@ -59,7 +59,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     [(text_format, options) for text_format, some in OPTIONS.items() for options in some],
     ids=str,
 )
-def test_text_is_read_as_naive_parsers_do(text_format, options):
+def test_text_equals_the_naive_parsers(text_format, options):
     for data in corpus(text_format):
         expected = getattr(oracle, text_format)(data, **options)
         dtype = options.get("dtype", "float32")
@@ -80,7 +80,7 @@ def test_text_is_read_as_naive_parsers_do(text_format, options):
 
 
 def test_caches_are_read_or_refused():
-    """Their sums are right, so no more is known of the values than that a learner can be told."""
+    """Checksums are right but values are arbitrary; learning must not crash."""
     refused = 0
     for data in corpus("cache"):
         try:

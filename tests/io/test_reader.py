@@ -1,4 +1,4 @@
-"""Blocks: where they are cut, in which order they come, what goes wrong on the way."""
+"""The reader of text: division into blocks, their order, resuming, and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thresher.data.scan import scan
 
 
 def facts(blocks):
-    """All that must not depend on threads and sources."""
+    """Return all contents of blocks, which must not depend on threads and sources."""
     return [
         (b.offset, b.bytes, b.first_line, b.line_count, b.digest, b.rows, len(b.bad))
         for b in blocks
@@ -44,7 +44,7 @@ def text(rows: int, seed: int = 0) -> bytes:
     st.lists(st.sampled_from([b"1 1:2\n", b"\n", b"1 3:4 5:6\r\n", b"x\n", b"1"])).map(b"".join),
     st.integers(1, 40),
 )
-def test_blocks_depend_on_the_bytes_alone(data, block_bytes):
+def test_blocks_do_not_depend_on_threads_and_sources(data, block_bytes):
     blocks = read(data, "svmlight", block_bytes=block_bytes)
     assert_same(blocks, oracle.svmlight(data))
     assert sum(b.bytes for b in blocks) == len(data)
@@ -59,7 +59,7 @@ def test_blocks_depend_on_the_bytes_alone(data, block_bytes):
     for threads in (1, 3):
         again = read(data, "svmlight", ShortReads(data), block_bytes=block_bytes, threads=threads)
         assert facts(again) == facts(blocks)
-    # reading resumes at any block and cuts as before
+    # Reading resumes at any block, with the same blocks.
     for i, block in enumerate(blocks):
         place = {"offset": block.offset, "first_line": block.first_line}
         rest = read(data[block.offset :], "svmlight", block_bytes=block_bytes, **place)
@@ -86,7 +86,7 @@ def test_paths_are_read_from_an_offset(tmp_path, threads):
     assert reader.next() is None
 
 
-def test_missing_files_and_wrong_arguments_are_told(tmp_path):
+def test_missing_files_and_wrong_arguments(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.svm"):
         _core.Reader(None, "svmlight", path=str(tmp_path / "none.svm"))
     with pytest.raises(IsADirectoryError):
@@ -128,7 +128,7 @@ def test_the_longest_line_allowed_is_32_mib():
 
 
 class Failing:
-    """Gives some lines, then raises."""
+    """A source that returns some lines, then raises an error."""
 
     def __init__(self, error: Exception) -> None:
         self.stream, self.error = io.BytesIO(b"1 1:1\n" * 100), error
@@ -141,7 +141,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_a_source_raises_comes_out_after_the_blocks_before(threads):
+def test_an_error_of_the_source_is_raised_after_the_blocks_before(threads):
     error = KeyError("torn")
     reader = _core.Reader(Failing(error), "svmlight", block_bytes=60, threads=threads)
     for _ in range(10):
@@ -188,7 +188,7 @@ def test_learning_from_blocks_equals_learning_from_the_matrix(store):
 
 
 class Stalled:
-    """A source that has nothing more until it is let go on."""
+    """A source that blocks until an event is set."""
 
     def __init__(self, data: bytes) -> None:
         self.stream, self.more = io.BytesIO(data), threading.Event()
@@ -198,8 +198,8 @@ class Stalled:
         return self.stream.readinto(buffer)
 
 
-def test_who_waits_can_give_up_and_ask_again():
-    """Nothing is lost when `waiting` raises: the same block comes later."""
+def test_waiting_can_raise_and_the_block_is_read_later():
+    """If `waiting` raises, no block is lost: the next call returns it."""
     source, asked = Stalled(b"1 1:2\n" * 10), []
 
     def waiting():
@@ -217,7 +217,7 @@ def test_who_waits_can_give_up_and_ask_again():
     assert set(asked) == {threading.current_thread()}
 
 
-def test_a_signal_is_heeded_while_threads_read():
+def test_a_signal_ends_the_wait_for_threads():
     source = Stalled(b"1 1:2\n")
     reader = _core.Reader(source, "svmlight", threads=2)
     threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
@@ -229,13 +229,13 @@ def test_a_signal_is_heeded_while_threads_read():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("packed", [False, True])
-def test_reading_a_stalled_pipe_can_be_left(tmp_path, threads, packed):
-    """By an exception and by losing interest; threads that wait for the pipe end."""
+def test_reading_of_a_blocked_pipe_can_be_ended(tmp_path, threads, packed):
+    """An exception, or closing the iterator, ends the threads that wait for the pipe."""
     pack = gzip.compress if packed else bytes
     path = tmp_path / "pipe.svm"
     os.mkfifo(path)
     for stops in (True, False):
-        pipe = os.open(path, os.O_RDWR)  # stays open: the end never comes
+        pipe = os.open(path, os.O_RDWR)  # stays open: the reader gets no end of file
         writer = threading.Thread(target=os.write, args=(pipe, pack(b"1 1:2\n" * 200_000)))
         writer.start()
         source = scan(path, threads=threads)

@@ -1,4 +1,4 @@
-"""Any format to any other: the same examples, to the last bit."""
+"""Conversion of any format to any other keeps the examples, bit-identical."""
 
 import itertools
 import math
@@ -75,7 +75,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("roundtrips")
 
 
-# Each example is many files.
+# Each example writes many files.
 relaxed = settings(
     max_examples=settings.default.max_examples // 2,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -85,7 +85,7 @@ relaxed = settings(
 @relaxed
 @given(rows(any_keys, finite))
 def test_keys_of_64_bits(folder, examples):
-    """Every pair of formats that can have any key."""
+    """Every pair of formats that allow any key."""
     path = folder / "any.vw"
     path.write_text(vw_text(examples))
     for first, second in itertools.product(TEXT, TEXT):
@@ -98,7 +98,7 @@ def test_keys_of_64_bits(folder, examples):
 @relaxed
 @given(rows(any_keys, finite | st.just(math.nan), [0.0, 0.1, 1.0, 3.5]))
 def test_weights_and_missing_labels(folder, examples):
-    """The formats that carry them."""
+    """Only formats that can hold them are tested."""
     path = folder / "weighted.vw"
     path.write_text(vw_text(examples))
     formats = ("vw", "parquet", "cache")
@@ -111,9 +111,9 @@ def test_weights_and_missing_labels(folder, examples):
 @relaxed
 @given(rows(small_keys, finite, [0.1, 1.0, 3.5]))
 def test_csv(folder, examples):
-    """A column for each feature; their order in a row is that of the columns."""
+    """One column per feature; the features of a row are in the order of the columns."""
     path = folder / "few.vw"
-    # A row with all features, so that all columns are there.
+    # A row with all features, so that all columns exist.
     path.write_text(vw_text([*examples, (1.0, 2.0, [(key, 0.5) for key in range(13)])]))
     table = converted(path, "csv")
     options = {"format": "csv", "label": "label", "weight": "weight"}
@@ -159,8 +159,8 @@ def test_lists_of_labels(folder, examples):
 
 @pytest.mark.parametrize("packing", PACKED)
 @pytest.mark.parametrize("format", ["svmlight", "vw", "csv"])
-def test_packed(folder, format, packing):
-    """The name tells what to write; reading needs no name."""
+def test_compressed(folder, format, packing):
+    """The suffix decides the compression in writing; reading does not need it."""
     path = svmlight(folder / "plain.svm", rows=50)
     out = folder / f"packed.{SUFFIX[format]}{packing}"
     assert format_of(str(out)) == format
@@ -173,7 +173,7 @@ def test_packed(folder, format, packing):
     assert examples_of(unnamed) == wanted
 
 
-def test_names_live_in_a_cache_alone(folder):
+def test_only_a_cache_keeps_names(folder):
     path = vw(folder / "names.vw", rows=30)
     wanted = examples_of(path)
     for to in ("vw", "svmlight", "parquet", "cache"):
@@ -191,7 +191,7 @@ def test_tags(folder):
         assert block.tags == [f"row{n}" for n in range(30)]
 
 
-def test_bits_fold_once(folder):
+def test_bits_are_applied_once(folder):
     path = vw(folder / "bits.vw", rows=30)
     wanted = examples_of(path, bits=6)
     for to in ("vw", "svmlight", "parquet", "cache", "csv"):
@@ -226,12 +226,12 @@ def test_many_blocks(folder):
 @pytest.mark.parametrize(
     ("text", "format", "message"),
     [
-        ("1 2.5 | 3\n", "svmlight", r"x\.vw:1: the weight is 2.5; svmlight carries no weights"),
+        ("1 2.5 | 3\n", "svmlight", r"x\.vw:1: the weight is 2.5; svmlight has no weights"),
         ("1 | 3\n| 3\n", "svmlight", r"x\.vw:2: .*label"),
         ("1 | 18446744073709551615\n", "svmlight", r"x\.vw:1: .*zero-based"),
     ],
 )
-def test_what_a_format_cannot_carry(folder, text, format, message):
+def test_rows_that_a_format_cannot_hold(folder, text, format, message):
     path = folder / "x.vw"
     path.write_text(text)
     with pytest.raises(thresher.DataError, match=message):

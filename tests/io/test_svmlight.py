@@ -1,4 +1,4 @@
-"""The reader of svmlight text against a naive one."""
+"""The reader of svmlight text equals a naive parser."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def files(draw: st.DrawFn, multilabel: bool = False) -> bytes:
     st.sampled_from([1, 3]),
     st.sampled_from([1, 64, 1 << 20]),
 )
-def test_files_give_the_rows_of_the_oracle(case, dtype, bits, zero_based, threads, block_bytes):
+def test_files_equal_the_oracle(case, dtype, bits, zero_based, threads, block_bytes):
     multilabel, data = case
     options = {"dtype": dtype, "bits": bits, "zero_based": zero_based, "multilabel": multilabel}
     blocks = read(data, "svmlight", threads=threads, block_bytes=block_bytes, **options)
@@ -83,7 +83,7 @@ def test_files_give_the_rows_of_the_oracle(case, dtype, bits, zero_based, thread
 
 
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.booleans(), st.booleans())
-def test_any_bytes_give_the_rows_and_columns_of_the_oracle(data, multilabel, zero_based):
+def test_any_bytes_equal_the_oracle(data, multilabel, zero_based):
     options = {"multilabel": multilabel, "zero_based": zero_based}
     assert_same(read(data, "svmlight", **options), oracle.svmlight(data, **options))
 
@@ -118,7 +118,7 @@ def test_any_bytes_give_the_rows_and_columns_of_the_oracle(data, multilabel, zer
         (b"1 2:1 2:3.4e38 2:3.4e38", 1, "add up to infinity"),
     ],
 )
-def test_bad_lines_say_where_and_what(line, column, words):
+def test_errors_of_bad_lines(line, column, words):
     data = b"1 1:1\n\n" + line + b"\r\n-1 2:2\n"
     (block,) = read(data, "svmlight")
     (bad,) = block.bad
@@ -134,7 +134,7 @@ def test_reading_can_stop_at_the_first_bad_line():
     blocks = read(data, "svmlight", keep_going=False, block_bytes=32, threads=3)
     assert [(block.rows, len(block.bad), block.line_count) for block in blocks] == [
         (1, 1, 6)
-    ]  # two times the lines
+    ]  # twice the same lines
 
 
 def test_header_of_extreme_classification_is_skipped():

@@ -1,4 +1,4 @@
-"""The reader of VW text against a naive one."""
+"""The reader of VW text equals a naive parser."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def files(draw: st.DrawFn) -> bytes:
     st.sampled_from([1, 3]),
     st.sampled_from([1, 64, 1 << 20]),
 )
-def test_files_give_the_rows_of_the_oracle(data, dtype, bits, interactions, threads, block_bytes):
+def test_files_equal_the_oracle(data, dtype, bits, interactions, threads, block_bytes):
     options = {"dtype": dtype, "bits": bits, "interactions": interactions}
     blocks = read(data, "vw", threads=threads, block_bytes=block_bytes, names=True, **options)
     expected = oracle.vw(data, **options)
@@ -107,7 +107,7 @@ def test_files_give_the_rows_of_the_oracle(data, dtype, bits, interactions, thre
 
 
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.sampled_from([[], [b"::"]]))
-def test_any_bytes_give_the_rows_and_columns_of_the_oracle(data, interactions):
+def test_any_bytes_equal_the_oracle(data, interactions):
     expected = oracle.vw(data, interactions=interactions)
     assert_same(read(data, "vw", interactions=interactions), expected)
 
@@ -140,7 +140,7 @@ def test_any_bytes_give_the_rows_and_columns_of_the_oracle(data, interactions):
         (b"1 |a b:3e38 b:3e38", 1, "add up to infinity"),
     ],
 )
-def test_bad_lines_say_where_and_what(line, column, words):
+def test_errors_of_bad_lines(line, column, words):
     data = b"1 |a b\n" + line + b"\n-1 |a b\n"
     (block,) = read(data, "vw")
     (bad,) = block.bad
@@ -161,7 +161,7 @@ def test_numbers_in_the_default_namespace_are_keys():
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_the_feature_of_key_0_has_its_name(wanted):
-    """Two numbers whose interaction has the key 0: they undo the salts of the hash."""
+    """The interaction of these two numbers has the key 0: they cancel the salts of the hash."""
     a, b = oracle.SALT[0] ^ 1, oracle.SALT[1] ^ oracle.SALT[2]
     assert oracle.mix(a, b) == 0
     keys = _core.WantedNames(np.array([0], np.uint64)) if wanted else None
@@ -172,14 +172,14 @@ def test_the_feature_of_key_0_has_its_name(wanted):
     assert oracle.vw(data, interactions=[b"::"]).names[0] == {names[0]}
 
 
-def test_many_names_of_one_block_are_all_told():
+def test_a_block_has_all_its_names():
     data = b"1 |n " + b" ".join(b"f%d" % (i % 20_000) for i in range(40_000)) + b"\n"
     (block,) = read(data, "vw", names=True)
     assert {name for _, name in block.names} == {b"n^f%d" % i for i in range(20_000)}
 
 
 def test_known_answers():
-    # Fixed for ever: models store keys.
+    # These must never change: models store keys.
     assert _core.hash_name(b"") == KNOWN[0]
     assert _core.hash_name(b"a") == KNOWN[1]
     assert _core.hash_name(b"user^1234") == KNOWN[2]
@@ -188,7 +188,7 @@ def test_known_answers():
 
 
 @given(st.binary(max_size=200), st.integers(0, oracle.FULL), st.integers(0, oracle.FULL))
-def test_hashes_are_those_of_the_oracle(text, a, b):
+def test_hashes_equal_the_oracle(text, a, b):
     assert _core.hash_name(text) == oracle.hash64(text)
     assert _core.mix_keys(a, b) == oracle.mix(a, b)
     offsets = [0, len(text) // 3, len(text) // 2, len(text)]

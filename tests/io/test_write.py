@@ -1,4 +1,4 @@
-"""Blocks as text: what is read back is what was written."""
+"""Blocks written as text: reading gives the same rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_vw(text: bytes) -> list[Row]:
     for line in text.split(b"\n")[:-1]:
         head, features = line.split(b"|")
         tokens = head.split(b" ")
-        tag = tokens.pop()  # what touches the bar
+        tag = tokens.pop()  # the word directly before the bar
         assert not tag or tag[:1] == b"'"
         label = float(tokens[0]) if tokens else None
         weight = float(tokens[1]) if tokens[1:] else 1.0
@@ -82,7 +82,7 @@ def test_svmlight_reads_back(block, zero_based):
 def test_svmlight_with_lists_reads_back(block):
     rows = rows_of(block, vw=False)
     if any(not labels and not pairs for labels, _, _, pairs in rows):
-        with pytest.raises(_core.DataError, match="empty line"):
+        with pytest.raises(_core.DataError, match="line would be empty"):
             _core.svmlight_text(block, True)
         return
     text = _core.svmlight_text(block, True)
@@ -164,10 +164,10 @@ def test_lines_of_vw():
         ({"labels": np.array([np.nan])}, "row 0: there is no label; svmlight needs one", None),
         ({"labels": None}, "svmlight needs one", None),
         ({"labels": np.array([np.inf])}, "the label is inf", "the label is inf"),
-        ({"weights": np.array([2.0])}, "the weight is 2; svmlight carries no weights", None),
+        ({"weights": np.array([2.0])}, "the weight is 2; svmlight has no weights", None),
         (
             {"labels": np.array([np.nan]), "weights": np.array([2.0])},
-            "svmlight carries no weights",
+            "svmlight has no weights",
             "a weight without a label",
         ),
         ({"tags": [b"a b"]}, None, "the tag has a space or a bar"),
@@ -175,7 +175,7 @@ def test_lines_of_vw():
         ({"value": np.nan}, "a value is nan", "a value is nan"),
     ],
 )
-def test_what_a_format_cannot_carry(given_, svmlight, vw):
+def test_rows_that_a_format_cannot_hold(given_, svmlight, vw):
     block = one_row(**({"value": 0.5} | given_))
     for text, message in ((_core.svmlight_text, svmlight), (_core.vw_text, vw)):
         if message is None:

@@ -1,4 +1,4 @@
-"""Files that are no models, or damaged ones: each is refused, and says which file it is."""
+"""Files that are not models, or are damaged: each is refused, and the message names the file."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from thresher import (
     ModelFileError,
     StabilizedClassifier,
     TruncatedGradientClassifier,
-    evidence,
 )
+from thresher.model import evidence
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(200, 30)) * (RNG.random((200, 30)) < 0.3)
@@ -38,14 +38,14 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def content(path: Path) -> bytes:
-    """The bytes of a small model, which is also at `path`."""
+    """Return the bytes of a small model, which is also at `path`."""
     learner = TruncatedGradientClassifier(eta0=0.1, gravity=1e-2, passes=1, random_state=0)
     learner.fit(NAMED, THREE).model_.save(path)
     return path.read_bytes()
 
 
 def refused(path: Path, content: bytes | None = None) -> str:
-    """The message with which a file is refused; it names the file."""
+    """Return the message with which a file is refused; check that it names the file."""
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ModelFileError) as caught:
@@ -71,7 +71,7 @@ def test_flipped_bytes(content: bytes, tmp_path: Path) -> None:
             refused(tmp_path / "flipped", bytes(damaged))
 
 
-def test_bytes_too_many(content: bytes, tmp_path: Path) -> None:
+def test_extra_bytes(content: bytes, tmp_path: Path) -> None:
     refused(tmp_path / "long", content + b"\0")
     refused(tmp_path / "twice", content + content)
 
@@ -137,7 +137,7 @@ def test_altered_descriptions(path: Path, change: dict[str, Any]) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_descriptions_that_no_model_has(path: Path, change: dict[str, Any]) -> None:
+def test_invalid_descriptions_with_a_correct_checksum(path: Path, change: dict[str, Any]) -> None:
     rewritten(path, **change)
     content = sealed_model(path.read_bytes())
     assert content is not None
@@ -153,15 +153,15 @@ CHANGES: dict[str, Any] = {
         ("history", lambda history: np.full_like(history, np.nan)),
         ("weights", lambda weights: weights * np.inf),
     ],
-    "do not increase": [("indices", lambda indices: indices[::-1].copy())],
-    "do not fit together": [("indptr", lambda indptr: indptr[:1]), ("intercept", lambda b: b[:0])],
+    "not increasing": [("indices", lambda indices: indices[::-1].copy())],
+    "do not match": [("indptr", lambda indptr: indptr[:1]), ("intercept", lambda b: b[:0])],
     "wrong type": [("weights", lambda weights: weights.astype(np.float32))],
 }
 
 
 @pytest.mark.usefixtures("content")
 @pytest.mark.parametrize("message", CHANGES)
-def test_tensors_that_no_model_has(message: str, path: Path) -> None:
+def test_invalid_tensors_with_a_correct_checksum(message: str, path: Path) -> None:
     with safe_open(path, framework="numpy") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -174,7 +174,7 @@ def test_tensors_that_no_model_has(message: str, path: Path) -> None:
 
 
 @pytest.mark.usefixtures("content")
-def test_numbers_that_python_does_not_read(path: Path) -> None:
+def test_number_types_and_numbers_that_python_cannot_read(path: Path) -> None:
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
     header, rest = json.loads(content[8 : 8 + size]), content[8 + size :]
@@ -206,14 +206,14 @@ def test_broken_descriptions(path: Path, text: str) -> None:
 # ---- evidence ------------------------------------------------------------------------------------
 
 DAMAGE: dict[str, Any] = {
-    "does not fit together": [
+    "do not match": [
         lambda parts: parts | {"indptr": parts["indptr"][[0, -1]]},  # fewer outputs than the model
         lambda parts: parts | {"indptr": np.append(parts["indptr"], parts["indptr"][-1])},
         lambda parts: parts | {"purged": parts["purged"][:-1]},
         lambda parts: parts | {"updates": parts["updates"][:, None]},
     ],
-    "outside the width": [lambda parts: parts | {"features": parts["features"] + np.uint64(1)}],
-    "do not increase": [
+    "too large": [lambda parts: parts | {"features": parts["features"] + np.uint64(1)}],
+    "not increasing": [
         lambda parts: parts | {"features": parts["features"][::-1].copy()},
         lambda parts: parts | {"features": np.zeros_like(parts["features"])},
     ],
@@ -221,7 +221,7 @@ DAMAGE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("message", DAMAGE)
-def test_evidence_that_does_not_fit_the_model(message: str, path: Path) -> None:
+def test_evidence_that_does_not_match_the_model(message: str, path: Path) -> None:
     model = StabilizedClassifier(target_nnz=3, random_state=0).fit(X, THREE).model_
     assert model.evidence is not None
     model.save(path)
@@ -253,7 +253,7 @@ def test_directory_and_missing_file(tmp_path: Path) -> None:
 
 
 class Trap:
-    """Leaves a trace when it is unpickled."""
+    """Makes a folder when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return os.mkdir, ("sprung",)

@@ -1,4 +1,4 @@
-"""Certificates against brute force, the core and the reference (R-7.7, R-9.7 to R-9.12, P-10)."""
+"""Certificates equal brute force, the core and the reference (R-7.7, R-9.7 to R-9.12, P-10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from thresher.certificates import (
 # ---- the object ----------------------------------------------------------------------------------
 
 
-def test_certificate_goes_through_json() -> None:
+def test_certificates_survive_json() -> None:
     for certificate in (
         generalisation_certificate(100, 5, consistent=True, same_order=None),
         generalisation_certificate(100, 5, consistent=False, same_order=True),
@@ -40,7 +40,7 @@ def test_certificate_goes_through_json() -> None:
         assert Certificate.from_dict(json.loads(text)) == certificate
 
 
-def test_certificate_says_what_nobody_checked_and_why_it_is_missing() -> None:
+def test_certificates_name_unchecked_assumptions_and_reasons() -> None:
     unknown = generalisation_certificate(100, 5, consistent=True, same_order=None)
     assert unknown.available
     assert "not checked: the rows came in the same order" in str(unknown)
@@ -51,7 +51,7 @@ def test_certificate_says_what_nobody_checked_and_why_it_is_missing() -> None:
     assert "same order" in missing.reason
 
 
-def test_import_is_light() -> None:
+def test_import_needs_neither_scipy_nor_sklearn() -> None:
     code = "import sys, thresher.certificates; print({'scipy', 'sklearn'} & set(sys.modules))"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -64,7 +64,7 @@ def test_import_is_light() -> None:
 
 @pytest.mark.parametrize("loss", losses.NAMES)
 def test_loss_constants(loss: str) -> None:
-    """P-02: slope^2 <= A loss + B on a grid, where ||x|| = C = 1; and they grow with C^2."""
+    """P-02: slope^2 <= A loss + B on a grid for ||x|| = C = 1; A and B grow with C^2."""
     if loss == "poisson":
         assert loss_constants(loss, 1.0) is None
         return
@@ -91,7 +91,7 @@ def test_loss_constants_names_the_losses() -> None:
 
 
 def _trained(loss: str, eta: float, seed: int, intercept: bool) -> tuple[dict[str, Any], float]:
-    """Train, keep the sums, and write out both sides of Theorem 1.1 for a random comparator."""
+    """Train; return the sums, and right minus left side of Theorem 1.1 for a random comparator."""
     rng = np.random.default_rng(seed)
     gravity, period, T, d = 0.02, 3, 90, 6
     X = rng.normal(size=(T, d)) * (rng.random((T, d)) < 0.5)
@@ -128,7 +128,7 @@ def _trained(loss: str, eta: float, seed: int, intercept: bool) -> tuple[dict[st
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square", "squared_hinge", "huber"])
 def test_regret_certificate_is_right_minus_left(loss: str, intercept: bool) -> None:
-    """R-7.2, R-7.7, on the core; the slack is never negative, with an intercept too."""
+    """R-7.2, R-7.7 for the core; the slack is never negative, also with an intercept."""
     for seed in range(5):
         sums, slack = _trained(loss, 0.1, seed, intercept)
         certificate = regret_certificate(**sums)
@@ -173,7 +173,7 @@ def test_regret_of_huber_at_a_large_rate_needs_epsilon() -> None:
 def _perceptron(
     X: np.ndarray, y: np.ndarray, tau: float, eta: float, lam: float, passes: int = 10
 ) -> dict[str, Any]:
-    """R-9.1 written out, with the sums of R-9.7 and R-9.8."""
+    """Run R-9.1 in plain NumPy; return its weights and the sums of R-9.7 and R-9.8."""
     w, bound, least, updates, used = np.zeros(X.shape[1]), 0.0, math.inf, 0, set()
     for _ in range(passes):
         for i, x in enumerate(X):
@@ -228,23 +228,23 @@ def test_perceptron_certificates_hold(tau: float, eta: float, lam: float) -> Non
         )
 
 
-def test_norm_certificate_refuses_what_the_rule_cannot_give() -> None:
+def test_norm_certificate_refuses_a_norm_above_the_bound() -> None:
     far = norm_certificate(3, 2.0, eta=1.0, margin=0.0, radius=1.0, weights_norm2=2.5)
     assert not far.available
     assert "above its bound" in far.reason
 
 
 def test_norm_certificate_lemma_and_rounding() -> None:
-    """R-9.8, Lemma 2: enough shrinkage makes up for the margin; R-9.9: for how long."""
+    """Enough shrinkage compensates for the margin (R-9.8, Lemma 2), despite rounding (R-9.9)."""
     given = {"eta": 1.0, "margin": 0.1, "radius": 2.0, "weights_norm2": 1.0}
     assert norm_certificate(10, 99.0, **given, least_eps=0.1).value == pytest.approx(42.0)
     lemma = norm_certificate(10, 99.0, **given, least_eps=0.3)
     assert lemma.value == pytest.approx(40.0)
     last = (0.3 - 0.2) / (2 * 2.0**-53 * 4) - 0.2 / 4
-    assert f"for the first {last:.3g}" in lemma.statement
+    assert f"up to update {last:.3g}" in lemma.statement
     scaled = {"eta": 0.5, "margin": 0.05, "radius": 2.0, "weights_norm2": 0.25}
     assert (
-        f"for the first {last:.3g}"
+        f"up to update {last:.3g}"
         in norm_certificate(10, 99.0, **scaled, least_eps=0.075).statement
     )
 
@@ -260,11 +260,11 @@ def test_mistake_certificate_needs_separation() -> None:
 
 
 @pytest.mark.parametrize("gap", [1e-155, 1e-170, 1e-200, 5e-324])
-def test_mistake_certificate_of_a_margin_too_small_for_numbers(gap: float) -> None:
+def test_mistake_certificate_of_a_tiny_margin(gap: float) -> None:
     found = mistakes_at(gap, 1.0, 2, eta=1.0, margin=0.0, updates=3)
     assert not found.available
     assert str(found) == (
-        "mistakes: not available, because the margin is too small to be told from 0"
+        "mistakes: not available, because the margin is too small to be distinguished from 0"
     )
     for margin in (0.0, 1.0):
         whole = mistake_certificate([[gap]], [1], [1.0], eta=1.0, margin=margin, l1=0.0, updates=1)
@@ -272,7 +272,7 @@ def test_mistake_certificate_of_a_margin_too_small_for_numbers(gap: float) -> No
 
 
 def test_mistake_certificate_does_not_depend_on_the_unit() -> None:
-    """Rate, margin and gap in any unit: their ratios count."""
+    """Only the ratios of rate, margin and gap matter."""
     plain = mistakes_at(0.3, 2.0, 2, eta=1.0, margin=0.5)
     for exponent in (-1000, -700, 300, 1000):
         unit = 2.0**exponent
@@ -283,7 +283,7 @@ def test_mistake_certificate_does_not_depend_on_the_unit() -> None:
     assert "its number is not finite" in str(mistakes_at(1.0, math.inf, 2, eta=1.0, margin=0.0))
 
 
-def test_mistake_certificate_with_intercept_is_a_constant_column_that_is_not_shrunk() -> None:
+def test_an_intercept_is_a_constant_column_that_does_not_shrink() -> None:
     X, y = np.array([[3.0, 0.0], [2.5, 0.0], [0.5, 0.2]]), np.array([1.0, 1.0, -1.0])
     found = mistake_certificate(X, y, [1.0, 0.0], eta=1.0, margin=0.1, l1=0.05, intercept=-1.5)
     size = math.hypot(1.0, 1.5)
@@ -304,7 +304,7 @@ def test_mistake_certificate_checks_its_input() -> None:
 
 
 def test_generalisation_certificate_values() -> None:
-    """R-9.12, P-10: the examples; monotone in k; k >= m is not available."""
+    """R-9.12, P-10: the examples agree; the bound rises with k; with k >= m there is none."""
     yes = {"consistent": True, "same_order": True}
     assert generalisation_certificate(4278, 400, **yes).value == pytest.approx(0.345, abs=5e-4)
     assert generalisation_certificate(4278, 1000, **yes).value == pytest.approx(0.712, abs=5e-4)
@@ -316,7 +316,7 @@ def test_generalisation_certificate_values() -> None:
             assert values[k] == pytest.approx(exact / (m - k))
     assert "caused no update" in generalisation_certificate(9, 9, **yes).reason
     assert not generalisation_certificate(9, 12, **yes).available
-    assert "says nothing" in str(generalisation_certificate(9, 8, **yes))
+    assert "no information" in str(generalisation_certificate(9, 8, **yes))
     assert Assumption("the rows came in the same order in every pass", True) in (
         generalisation_certificate(9, 8, **yes).assumptions
     )
@@ -337,7 +337,7 @@ def test_generalisation_certificate_equals_the_reference() -> None:
         assert ours.value == pytest.approx(reference.compression_certificate(m, k, delta))
 
 
-def test_perceptron_of_the_reference_keeps_the_norm() -> None:
+def test_norm_certificate_of_the_reference_perceptron() -> None:
     reference = load_reference()
     X, y, _ = _separable(1)
     c = sp.csr_matrix(X)

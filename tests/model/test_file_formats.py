@@ -1,4 +1,4 @@
-"""Files say which version wrote them; earlier formats are read, newer ones are refused by name."""
+"""Files contain the version that wrote them; old formats are read, newer ones are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 import thresher
 from fixtures import make
 from support.files import svmlight
-from thresher.comparison.checkpoint import Checkpoint as Comparing
+from thresher.comparison.checkpoint import ComparisonCheckpoint
 from thresher.distributed import ContinueLater, fit
 from thresher.distributed.engine.manifest import Manifest
 from thresher.errors import DataError, ModelFileError
@@ -37,8 +37,8 @@ def checkpoint(path):
 
 
 def comparison(path):
-    Comparing(path, {}).write()
-    return path, None, lambda path: Comparing(path, {}), DataError
+    ComparisonCheckpoint(path, {}).write()
+    return path, None, lambda path: ComparisonCheckpoint(path, {}), DataError
 
 
 def manifest(path):
@@ -53,7 +53,7 @@ KINDS = {kind.__name__: kind for kind in (model, checkpoint, comparison, manifes
 
 
 def description(path, key):
-    """Return what a file says of itself."""
+    """Return the description in a file."""
     if key is None:
         return json.loads(path.read_text())
     with safe_open(path, framework="numpy") as file:
@@ -61,7 +61,7 @@ def description(path, key):
 
 
 def describe(path, key, about):
-    """Let a file say something else of itself."""
+    """Replace the description in a file."""
     if key is None:
         path.write_text(json.dumps(about))
         return
@@ -71,7 +71,7 @@ def describe(path, key, about):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_newer_formats_are_refused_by_the_version_that_wrote_them(kind, tmp_path):
+def test_newer_formats_are_refused_with_the_version_that_wrote_them(kind, tmp_path):
     path, key, read, error = KINDS[kind](tmp_path / "written")
     about = description(path, key)
     assert about["version"] == thresher.__version__
@@ -90,14 +90,14 @@ def test_newer_formats_are_refused_by_the_version_that_wrote_them(kind, tmp_path
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("format", [0, -1, True, 1.0, "1", None])
-def test_other_formats_are_damage(kind, format, tmp_path):
+def test_invalid_format_numbers_count_as_damage(kind, format, tmp_path):
     path, key, read, error = KINDS[kind](tmp_path / "written")
     describe(path, key, {**description(path, key), "format": format})
     with pytest.raises(error, match=r"damaged|not a checkpoint of a comparison"):
         read(path)
 
 
-def test_checkpoints_know_who_wrote_them(tmp_path):
+def test_checkpoints_have_the_version_that_wrote_them(tmp_path):
     path, *_ = checkpoint(tmp_path / "written")
     assert checkpoints.read(path).version == thresher.__version__
     early = FIXTURES / "0.1.0" / "single.thresher.checkpoint"

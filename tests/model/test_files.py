@@ -1,4 +1,4 @@
-"""Models as files: what is written comes back, and a write that fails leaves what was there."""
+"""Model files: a saved model is loaded unchanged, and a failed write leaves the old file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thresher import (
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(200, 30)) * (RNG.random((200, 30)) < 0.3)
-X = X.astype(np.float32).astype(np.float64)  # so that float32 estimators see what models see
+X = X.astype(np.float32).astype(np.float64)  # exact in float32, so that models use the same values
 SIGNAL = X[:, 0] - X[:, 7]
 TWO = (SIGNAL > 0).astype(int)
 THREE = np.array(["älm", "birch", "oak"])[np.digitize(SIGNAL, [-0.3, 0.3])]
@@ -54,7 +54,7 @@ every_case = pytest.mark.parametrize("case", CASES)
 
 
 def fitted(case: str) -> tuple[Any, Any]:
-    """A fitted estimator and the rows it learned from."""
+    """Return a fitted estimator and its training rows."""
     estimator, rows, y = CASES[case]
     return clone(estimator).fit(rows, y), rows
 
@@ -68,7 +68,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @every_case
-def test_everything_comes_back(case: str, path: Path) -> None:
+def test_a_loaded_model_equals_the_saved_one(case: str, path: Path) -> None:
     model = fitted(case)[0].model_
     model.save(path)
     loaded = thresher.load(path)
@@ -94,13 +94,13 @@ def test_everything_comes_back(case: str, path: Path) -> None:
 
 
 @every_case
-def test_loaded_models_answer_like_their_estimators(case: str, path: Path) -> None:
+def test_loaded_models_predict_like_their_estimators(case: str, path: Path) -> None:
     estimator, rows = fitted(case)
     estimator.model_.save(path)
     loaded = thresher.load(path)
     np.testing.assert_array_equal(loaded.predict(rows), estimator.predict(rows))
     assert loaded.predict(rows).dtype == estimator.predict(rows).dtype
-    # Several classes in single precision sum the products of a row in single precision.
+    # With several classes in float32, the products of a row are summed in float32.
     single = getattr(estimator, "dtype", "") == "float32" and len(estimator.intercept_) > 1
     close = {"rtol": 1e-4, "atol": 1e-5} if single else {"rtol": 1e-15}
     if loaded.classes is not None:
@@ -117,7 +117,7 @@ def test_loaded_models_answer_like_their_estimators(case: str, path: Path) -> No
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_models_see_rows_in_double_precision(dtype: str, path: Path) -> None:
+def test_models_predict_in_double_precision(dtype: str, path: Path) -> None:
     """A float32 estimator rounds the values of its rows; a model does not."""
     estimator = clone(TRUNCATED).set_params(dtype=dtype).fit(X, THREE)
     estimator.model_.save(path)
@@ -131,7 +131,7 @@ def test_models_see_rows_in_double_precision(dtype: str, path: Path) -> None:
 
 @every_case
 def test_equal_runs_give_equal_bytes(case: str, tmp_path: Path) -> None:
-    """No times of day, no order of dictionaries; a loaded model is written as it was."""
+    """Files have no time stamps and no random order; a loaded model is saved to equal bytes."""
     one, two, three = (tmp_path / name for name in ("one", "two", "three"))
     fitted(case)[0].model_.save(one)
     fitted(case)[0].model_.save(two)
@@ -159,7 +159,7 @@ def test_files_have_the_usual_permissions(path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "disk full"), KeyboardInterrupt()])
-def test_failing_write_leaves_the_old_file(
+def test_a_failed_write_leaves_the_old_file(
     path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
 ) -> None:
     def fail(*args: Any) -> None:
@@ -178,7 +178,7 @@ def test_failing_write_leaves_the_old_file(
     assert os.listdir(path.parent) == ["a.thresher"]
 
 
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
     model = clone(TRUNCATED).fit(X, TWO).model_
     with pytest.raises(OSError, match="none"):
         model.save(tmp_path / "none" / "a.thresher")
@@ -188,7 +188,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def test_labels_that_cannot_be_written_leave_nothing(tmp_path: Path) -> None:
+def test_labels_that_cannot_be_written_leave_no_file(tmp_path: Path) -> None:
     dates = np.array(["2024-01-01", "2024-01-02"], "datetime64[D]")[TWO]
     model = Model(
         indptr=np.array([0, 0]), indices=np.array([], np.uint64), weights=np.array([]),

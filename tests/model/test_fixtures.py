@@ -1,4 +1,4 @@
-"""Files of earlier versions are read, and give what they gave; runs go on to the same models."""
+"""Files of earlier versions give the same results as then; their runs can be resumed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ FOLDERS = sorted(path for path in Path(make.__file__).parent.glob("*.*.*") if pa
 
 @pytest.fixture(params=FOLDERS, ids=lambda path: path.name)
 def before(request, tmp_path):
-    """Stand in a copy of the files of a version; return what they gave."""
+    """Change to a folder with a copy of the files of a version; return their results."""
     shutil.copytree(request.param, tmp_path, dirs_exist_ok=True)
     known = json.loads((tmp_path / "results.json").read_text())
     if known["platform"] != make.PLATFORM:
-        pytest.skip(f"the results are those of {known['platform']}")
-    with make.standing_in(tmp_path):
+        pytest.skip(f"the results were computed on {known['platform']}")
+    with make.working_in(tmp_path):
         yield known["results"]
 
 
 def same(found, wanted):
-    """Compare what JSON can carry."""
+    """Check that two values are equal after conversion to JSON."""
     assert json.loads(json.dumps(found)) == wanted
 
 
@@ -36,16 +36,16 @@ def test_models(before, name):
 
 
 @pytest.mark.parametrize("name", make.SERIAL)
-def test_runs_go_on(before, name):
+def test_runs_can_be_resumed(before, name):
     same(make.of_serial(name), before[f"{name}.thresher.checkpoint"])
 
 
 @pytest.mark.parametrize("name", make.CLUSTER)
-def test_runs_on_a_cluster_go_on(before, name):
+def test_runs_on_a_cluster_can_be_resumed(before, name):
     same(make.of_cluster(name), before[name])
 
 
-def test_a_comparison_goes_on(before):
+def test_a_comparison_can_be_resumed(before):
     same(make.of_comparison(), before["compare.json"])
 
 
@@ -55,7 +55,7 @@ def test_pickled_estimators(before, name):
 
 
 def test_pickled_models_of_searches_and_clusters():
-    """A dict of pickles of version 0.1.0, what they predicted, and the rows."""
+    """The file has a dict of pickles of version 0.1.0, their predictions, and the rows."""
     pickled, predicted, X = pickle.loads((FOLDERS[0] / "searches.pickle").read_bytes())
     assert list(pickled) == ["best", "model", "path", "cluster", "single"]
     for name, content in pickled.items():

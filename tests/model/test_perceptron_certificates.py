@@ -1,4 +1,4 @@
-"""Certificates of the margin perceptron, from fits: against brute force, and why there is none."""
+"""Certificates of fitted margin perceptrons: equal to brute force, or with the right reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of(clf: Any) -> dict[str, Certificate]:
 def test_certificates_of_separable_rows(
     shrink: str, l1: float, fit_intercept: bool, store: str
 ) -> None:
-    """R-9.8, R-9.10, R-9.12, with numbers from the oracle; P-10."""
+    """P-10: the certificates of R-9.8, R-9.10 and R-9.12 equal those from the oracle's numbers."""
     params = {"l1": l1, "fit_intercept": fit_intercept, "shrink": shrink}
     clf = MarginPerceptronClassifier(**GIVEN, **params, store=store)
     found = of(clf.fit(sp.csr_matrix(X), Y))
@@ -44,7 +44,7 @@ def test_certificates_of_separable_rows(
     norm2 = float(w @ w) + b**2
     radius2 = float(np.square(X).sum(axis=1).max()) + fit_intercept
     most = oracle.updates * (radius2 + (0.0 if oracle.least_eps >= 0.2 else 0.2))
-    if shrink == "touched":  # of "all" the core leaves out what untouched weights lose
+    if shrink == "touched":  # with "all", the core ignores the shrinkage of untouched weights
         assert found["norm"].value == pytest.approx(min(oracle.bound, most))
     assert norm2 <= found["norm"].value * (1 + 1e-12)
     given = {"eta": 1.0, "margin": 0.1, "updates": oracle.updates}
@@ -65,7 +65,7 @@ def test_certificates_of_separable_rows(
     assert "with probability 0.95" in str(again)
 
 
-def test_rows_that_cannot_be_separated_get_the_reason() -> None:
+def test_inseparable_rows_are_the_reason() -> None:
     noisy = np.where(RNG.random(len(Y)) < 0.2, -Y, Y)
     found = of(MarginPerceptronClassifier(**GIVEN).fit(X, noisy))
     assert found["norm"].available
@@ -76,7 +76,7 @@ def test_rows_that_cannot_be_separated_get_the_reason() -> None:
 
 
 @pytest.mark.parametrize("shuffle", ["each", "blocks", "replace"])
-def test_generalisation_needs_one_order(shuffle: str) -> None:
+def test_generalisation_needs_the_same_order_in_every_pass(shuffle: str) -> None:
     params = GIVEN | {"shuffle": shuffle, "random_state": 0}
     found = of(MarginPerceptronClassifier(**params).fit(X, Y))
     assert "same order in every pass" in found["generalisation"].reason
@@ -84,7 +84,7 @@ def test_generalisation_needs_one_order(shuffle: str) -> None:
     assert once["generalisation"].available
 
 
-def test_generalisation_needs_a_fit_that_nothing_else_ended() -> None:
+def test_generalisation_needs_a_fit_without_early_stopping() -> None:
     reason = "neither tol nor a callback"
     for params in ({"callback": lambda record: True}, {"tol": 9.0, "patience": 1}):
         found = of(MarginPerceptronClassifier(**GIVEN, **params).fit(X, Y))
@@ -93,19 +93,19 @@ def test_generalisation_needs_a_fit_that_nothing_else_ended() -> None:
     assert reason not in dense["generalisation"].reason
 
 
-def test_weights_other_than_one_are_an_assumption_that_fails() -> None:
+def test_row_weights_other_than_one_are_the_reason() -> None:
     weights = np.ones(len(Y))
     assert of(MarginPerceptronClassifier(**GIVEN).fit(X, Y, weights))["norm"].available
     weights[3] = 2.0
     clf = MarginPerceptronClassifier(**GIVEN).fit(X, Y, weights)
     assert all("all rows have weight 1" in found.reason for found in clf.model_.certificates)
-    clf.partial_fit(X, Y)  # the norm is still that of weighted rows
+    clf.partial_fit(X, Y)  # the norm still includes the weighted rows
     assert "all rows have weight 1" in of(clf)["norm"].reason
     balanced = MarginPerceptronClassifier(**GIVEN, class_weight={-1: 1, 1: 2}).fit(X, Y)
     assert "all rows have weight 1" in of(balanced)["norm"].reason
 
 
-def test_earlier_rows_are_not_at_hand() -> None:
+def test_rows_of_earlier_calls_are_not_available() -> None:
     fitted = MarginPerceptronClassifier(**GIVEN, warm_start=True).fit(X, Y)
     streamed = MarginPerceptronClassifier(**GIVEN).partial_fit(X, Y, classes=[-1, 1])
     for clf in (streamed, fitted.fit(X, Y), fitted.partial_fit(X, Y)):

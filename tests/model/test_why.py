@@ -1,4 +1,4 @@
-"""Why a feature has its weight; and columns that are not those of the training data."""
+"""`Model.why`, and the check of column names."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ THREE = np.digitize(X[:, 3] - X[:, 7], [-0.5, 0.5])
 
 
 def stabilized(**params: Any) -> StabilizedClassifier:
-    """A small one."""
+    """Return a small estimator."""
     return StabilizedClassifier(random_state=0, passes=2, **params)
 
 
 # ---- why -----------------------------------------------------------------------------------------
 
 
-def test_why_says_why() -> None:
+def test_why_of_the_robust_variant() -> None:
     model = stabilized(target_nnz=2, min_updates=5).fit(X, Y).model_
     assert model.evidence is not None
     assert model.indices.tolist() == [3, 7]
@@ -58,22 +58,22 @@ def test_why_says_why() -> None:
 
 def test_why_of_the_published_variant() -> None:
     model = stabilized(variant="paper", keep=0.9, loss="logistic").fit(X, Y).model_
-    told = [model.why(j) for j in range(29)]
-    purged = [why for why in told if why.purged_at is not None]
+    found = [model.why(j) for j in range(29)]
+    purged = [why for why in found if why.purged_at is not None]
     assert purged
     for why in purged:
         assert why.reason == "its probability is below keep = 0.9"
-    assert all(why.reason is None for why in told if why.purged_at is None and why.updates)
+    assert all(why.reason is None for why in found if why.purged_at is None and why.updates)
 
 
-def test_why_outlives_a_file(tmp_path: Path) -> None:
+def test_evidence_is_saved_and_loaded(tmp_path: Path) -> None:
     model = stabilized(target_nnz=2).fit(X, Y).model_
     model.save(tmp_path / "a.thresher")
     loaded = thresher.load(tmp_path / "a.thresher")
     assert [loaded.why(j) for j in range(30)] == [model.why(j) for j in range(30)]
 
 
-def test_why_without_evidence_is_the_weight() -> None:
+def test_why_without_evidence_has_only_the_weight() -> None:
     model = FTRLClassifier(random_state=0).fit(X, Y).model_
     assert model.why(3) == Why(3, model.why(3).weight)
     assert str(model.why(29)) == "29: weight 0"
@@ -103,7 +103,7 @@ def test_names_of_all_features() -> None:
         model.why("g", names=NAMES)
     with pytest.raises(ValueError, match="names must be 30, one for each feature; got 2"):
         model.why(5, names=["a", "b"])
-    with pytest.raises(ValueError, match=r"named 'f5'; .* give names= or the number"):
+    with pytest.raises(ValueError, match=r"named 'f5'; .* pass names=, or the number"):
         model.why("f5")
 
 
@@ -111,7 +111,7 @@ def test_several_classes_need_a_label() -> None:
     model = FTRLClassifier(random_state=0).fit(X, THREE).model_
     with pytest.raises(ValueError, match=r"label= must be given.*one of \[0, 1, 2\]"):
         model.why(3)
-    with pytest.raises(ValueError, match=r"label 5 has no output of its own.*\[0, 1, 2\]"):
+    with pytest.raises(ValueError, match=r"label 5 has no output; .*\[0, 1, 2\]"):
         model.why(3, label=5)
     assert model.why(3, label=0).weight < 0 < model.why(3, label=2).weight
 
@@ -143,7 +143,7 @@ def test_columns_must_be_those_of_the_training_data(frame: Any, y: Any, tmp_path
             model.predict(frame({"f0": [1.0]}))
 
 
-def test_models_without_names_take_any_columns() -> None:
+def test_models_without_names_accept_any_column_names() -> None:
     model = FTRLClassifier(random_state=0).fit(X, Y).model_
     frame = pd.DataFrame(X, columns=NAMES[::-1])
     np.testing.assert_array_equal(model.predict(frame), model.predict(X))

@@ -39,7 +39,7 @@ def averaged(
 ) -> Result:
     """Learn from the rows of X in the given order; ``intercept`` is b', for rows not centred."""
     if center and loss == "clipped_square":
-        # c_x differs between rows, so no single b' = b - w.xbar makes up for the centring.
+        # c_x differs between rows, so no single b' = b - w.xbar is equivalent to centring.
         raise ValueError("center=True is not defined for clipped_square")
     real = np.dtype(dtype).type
     X = np.asarray(X, dtype=dtype)

@@ -1,20 +1,20 @@
-"""Averaging over parts of the rows, written out: every weight of every part, step by step.
+"""Averaging over parts of the rows: every weight of every part, step by step.
 
-A round: all parts begin from the same numbers s, each with its own count of steps t, and learn
-their rows. With c_pj the rows of part p that have feature j and a loss with a slope, and n_p its
-rows,
+In a round, all parts begin from the same numbers s, each with its own number of steps t, and learn
+their rows. Let c_pj be the number of rows of part p that have feature j and a nonzero slope of the
+loss, and n_p the number of its rows. Then
 
-    s_j = sum_p c_pj s_pj / sum_p c_pj      where some c_pj > 0
-          sum_p n_p s_pj / sum_p n_p        else
+    s_j = sum_p c_pj s_pj / sum_p c_pj      if some c_pj > 0
+          sum_p n_p s_pj / sum_p n_p        otherwise
     b   = sum_p n_p b_p / sum_p n_p         numbers of the intercept
 
-s_pj are, at the end of the round, whether p has updated j or not:
+At the end of the round, s_pj are the following, also if p has not updated j:
 
     truncated_gradient  w, mean of w over all steps     averaged  w, mean of w over all steps
     ftrl                z, n                            dual_averaging  G / t
     margin_perceptron   w                               mirror_descent  theta
 
-The steps are those of the rules' own oracles, in double precision.
+The steps are those of the oracles of the rules, in double precision.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .result import Vector
 
 
 class Part:
-    """Rows that learn: a clock, and numbers of features and of the intercept."""
+    """The state of a part: a clock, and numbers of features and of the intercept."""
 
     def __init__(self, rule: str, width: int, params: dict[str, Any]) -> None:
         self.rule, self.params, self.width = rule, params, width
@@ -57,7 +57,7 @@ class Part:
         return self.s / sums[:, None], self.b / sums
 
     def _sums(self) -> Vector:
-        """What the kept numbers are, in units of those that are averaged."""
+        """Return the factors from the averaged numbers to the stored ones."""
         t = float(max(self.t, 1))
         if self.rule in ("truncated_gradient", "averaged"):
             return np.array([1.0, t])
@@ -180,7 +180,7 @@ def averaging(
         clock = (old.t, list(old.relative.norms), list(old.relative.weights), old.penalty,
                  old.norms, old.heavy, old.passes)  # fmt: skip
         for part, done, (X, y, weights) in zip(parts, steps, given, strict=True):
-            if done == 0:  # had no rows yet: the clock of another, where there is one
+            if done == 0:  # it had no rows yet: use the clock of the part with most steps
                 (part.t, part.relative.norms, part.relative.weights, part.penalty,
                  part.norms, part.heavy, part.passes) = (
                     clock[0], list(clock[1]), list(clock[2]), *clock[3:])  # fmt: skip

@@ -8,10 +8,10 @@
                  beta                              step "global" (R-12.1: |x_ij| <= 1 is assumed)
         w_j <- soft(w_j - g_j/beta_j, l1/beta_j)
 
-beta bounds the second derivative of the loss. Only losses that have such a bound can be used, and
-of these not clipped_square, whose rows are scaled. The draw -1 is a step of the bias: a coordinate
-with x = 1 and l1 = 0, whose beta_j is beta either way. A coordinate without data (no x_ij != 0 of
-positive weight) stays as it is: 0. z is computed anew at every step.
+beta bounds the second derivative of the loss. Only losses with such a bound can be used, except
+clipped_square, whose rows are scaled. The draw -1 is a step of the bias: a coordinate with x = 1
+and l1 = 0, whose beta_j is beta in both cases. A coordinate without data (no x_ij != 0 of positive
+weight) stays 0. z is computed again at every step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CURVATURE = {name: c for name, c in losses.CURVATURE.items() if name != "clipped
 """beta of each loss: the least upper bound of its second derivative in p."""
 
 INTERCEPT = -1
-"""The draw that stands for a step of the bias."""
+"""The draw for a step of the bias."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ this is R-8.1: lambda_t = l1 + gamma rho/sqrt(t), w = -(sqrt(t)/gamma) soft(gbar
               (gamma where m_t = 0), s the row's weight times the steepness of the loss there
 
 gamma is the parameter ``strength``, rho the parameter ``boost``. t counts all rows of all passes,
-those of weight 0 too. gamma_t knows row t, but the prediction of row t is made with gamma_{t-1}.
+also those of weight 0. gamma_t includes row t; the prediction of row t uses gamma_{t-1}.
 The bias is one more coordinate with x = 1 (no c_x) and l1 = rho = 0, kept as a Python float; its
 relative gamma has the mean of s alone. If fading, t l1 is the sum of l1/i over the steps i.
 """

@@ -6,8 +6,8 @@
     sigma_j = (sqrt(n_j + g_j^2) - sqrt(n_j)) / alpha
     z_j <- z_j + g_j - sigma_j w_j,   n_j <- n_j + g_j^2
 
-With a target of weights, at the steps of `steering_due` l1 becomes the larger of what is given and
-the largest |z_j| but `target`.
+With a target number of weights, at the steps of `steering_due` l1 becomes the larger of the given
+l1 and the (target + 1)-th largest |z_j|.
 z = n = 0 at the start. The bias is one more coordinate with x = 1 (no c_x) and l1 = l2 = 0,
 kept as Python floats.
 """
@@ -86,9 +86,9 @@ def weights_of(z: Vector, n: Vector, l1: float, l2: float, alpha: float, beta: f
     """Return the weights of the state (z, n)."""
     real = z.dtype.type
     w = np.zeros_like(z)
-    alive = np.abs(z) > real(l1)
-    z, n = z[alive], n[alive]
-    w[alive] = -(z - np.sign(z) * real(l1)) / ((real(beta) + np.sqrt(n)) / real(alpha) + real(l2))
+    nonzero = np.abs(z) > real(l1)
+    z, n = z[nonzero], n[nonzero]
+    w[nonzero] = -(z - np.sign(z) * real(l1)) / ((real(beta) + np.sqrt(n)) / real(alpha) + real(l2))
     return w
 
 

@@ -4,7 +4,7 @@
     A = diag(sqrt(s_i)) X,    v = diag(sqrt(s_i)) y,   a = (sqrt(s_1), sqrt(s_2), ...)
     Psi(w, b) = 0.5 ||r||^2 = 0.5 sum_i s_i (y_i - w.x_i - b)^2                         R-10.2
 
-H keeps the s entries of largest magnitude, of equal ones those of lower index (R-2.6); s is the
+H keeps the s entries of largest magnitude; among equal entries, the first (R-2.6). s is the
 parameter ``n_nonzero``, eta = 1/gamma the parameter ``step``. w = 0 and b = 0 at the start. The
 bias is a column of ones that is always kept and does not count in s; it steps with the weights.
 """

@@ -9,6 +9,8 @@
                          p>1: (1-y)^2 + 2(1-y)(p-1)
                          p<0: y^2 - 2 y p
     squared_hinge        max(0, 1 - p y)^2           -2 y max(0, 1 - p y)               R-1.9
+    modified_huber       p y >= -1: max(0, 1-p y)^2  -2 y max(0, 1 - p y)               R-1.9
+                         p y < -1: -4 p y            -4 y
     huber                0.5 r^2 if |r| <= e         clip(r, -e, e)                     R-1.9
                          else e |r| - 0.5 e^2
     epsilon_insensitive  max(0, |r| - e)             sgn(r) if |r| > e else 0           R-1.9
@@ -16,7 +18,7 @@
                          else (1-tau) (p-y)
     poisson              exp(p) - y p                exp(p) - y, p in exp in [-30, 30]  R-1.9
 
-r = p - y, e = epsilon, tau = quantile. Labels: -1 or +1 for hinge, squared_hinge and logistic,
+r = p - y, e = epsilon, tau = quantile. Labels: -1 or +1 for losses of p y (MARGIN),
 in [0, 1] for clipped_square, >= 0 for poisson, real otherwise.
 """
 
@@ -33,6 +35,7 @@ NAMES = (
     "logistic",
     "hinge",
     "squared_hinge",
+    "modified_huber",
     "squared",
     "square",
     "clipped_square",
@@ -51,8 +54,9 @@ CONSTANTS: dict[str, Callable[[float], tuple[float, float]]] = {
     "hinge": lambda C: (0.0, C**2),
     "logistic": lambda C: (0.0, C**2),
     "clipped_square": lambda C: (4 * C**2, 0.0),
-    # Ours, for R-1.9: from derivative^2 = 4 L, <= 2 L, <= 1, <= 1. Poisson has none.
+    # Not in a paper, for R-1.9: from derivative^2 = 4 L, <= 2 L, <= 1, <= 1. Poisson has no bound.
     "squared_hinge": lambda C: (4 * C**2, 0.0),
+    "modified_huber": lambda C: (4 * C**2, 0.0),
     "huber": lambda C: (2 * C**2, 0.0),
     "epsilon_insensitive": lambda C: (0.0, C**2),
     "quantile": lambda C: (0.0, C**2),
@@ -65,11 +69,12 @@ CURVATURE = {
     "square": 2.0,
     "clipped_square": 2.0,
     "squared_hinge": 2.0,
+    "modified_huber": 2.0,
     "huber": 1.0,
 }
 """The largest second derivative in p of losses that have one (R-10.6)."""
 
-MARGIN = ("logistic", "hinge", "squared_hinge")
+MARGIN = ("logistic", "hinge", "squared_hinge", "modified_huber")
 """Losses of y p, whose labels are -1 and 1."""
 
 
@@ -96,6 +101,8 @@ def value(name: str, p: float, y: float, epsilon: float = 0.1, quantile: float =
             return r * r
         case "squared_hinge":
             return max(0.0, 1.0 - m) ** 2
+        case "modified_huber":
+            return max(0.0, 1.0 - m) ** 2 if m >= -1 else -4 * m
         case "huber":
             return 0.5 * r * r if abs(r) <= epsilon else epsilon * abs(r) - 0.5 * epsilon**2
         case "epsilon_insensitive":
@@ -126,6 +133,8 @@ def derivative(name: str, p: float, y: float, epsilon: float = 0.1, quantile: fl
             return 2 * (_clip(p, 0.0, 1.0) - y)
         case "squared_hinge":
             return -2 * y * max(0.0, 1.0 - m)
+        case "modified_huber":
+            return -2 * y * max(0.0, 1.0 - m) if m >= -1 else -4 * y
         case "huber":
             return _clip(r, -epsilon, epsilon)
         case "epsilon_insensitive":
@@ -150,5 +159,5 @@ def _clip(v: float, low: float, high: float) -> float:
 
 
 def steepness(name: str, p: float, y: float) -> float:
-    """By how much the curvature at p exceeds the usual one; only poisson's is unbounded."""
+    """Return how many times larger the curvature at p can be than usual; 1 except for poisson."""
     return max(1.0, math.exp(min(max(p, -30.0), 30.0)), y) if name == "poisson" else 1.0

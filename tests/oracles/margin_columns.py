@@ -1,21 +1,21 @@
-"""The margin perceptron with features cut into blocks (R-9.6): every batch from its first weights.
+"""The margin perceptron with features in blocks (R-9.6); a batch uses the weights before it.
 
     Block of a feature: its key mixed by SplitMix64, modulo the number of blocks.
 
-    For a batch of rows, with w and b as they are before it:
+    For a batch of rows, with w and b before the batch:
         q_i^k = sum over the features j of block k of w_j x_ij   (+ b in block 0)
         p_i = sum over k of q_i^k
 
-    Then each block k goes through the rows of the batch in their order, on its own; with q' its
-    share with its weights as they are by now, r = ||x_i||^2 / ||x_i^k||^2 (the intercept is a
-    feature of block 0 with x = 1; single precision, at most 1e9; 0 where the block has nothing of
-    the row, 1 where no block has) and e = eta s_i:
+    Then each block k learns the rows of the batch in their order, independently of other blocks.
+    With q' its share of the prediction with its current weights, r = ||x_i||^2 / ||x_i^k||^2 (the
+    intercept is a feature of block 0 with x = 1; single precision, at most 1e9; 0 if the row has no
+    features in the block, 1 if it has none in any block) and e = eta s_i:
         if y_i (p_i + r (q'_i^k - q_i^k)) <= tau and s_i > 0:   an update of block k
             w_j = soft(w_j + e y_i x_ij, l1) where x_ij != 0, or for all j of the block; in block 0
             b = b + e y_i
 
-A block that has nothing of a row that is not empty takes no update, but for shrink="all", where it
-shrinks. A row has made an update where any block did. The bound of ||w||^2 + b^2 is the sum over
+If a row that is not empty has no features in a block, the block makes no update; with shrink="all"
+it only shrinks. A row makes an update if any block does. The bound of ||w||^2 + b^2 is the sum over
 blocks and their updates of e^2 ||x^k||^2 + 2 e y q' - eps (R-9.8 for each block's features).
 Training stops after a batch that brings the density to ``max_density``, after a scan without an
 update, or when the order ends. A batch of one row is ``margin_perceptron``.
@@ -37,7 +37,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class ColumnsResult:
-    """What was learned, and why it ended."""
+    """The model, and why training ended."""
 
     weights: Vector
     intercept: float

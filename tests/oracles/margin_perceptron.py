@@ -32,7 +32,7 @@ from .result import Matrix, Order, Result, Vector
 
 @dataclass(frozen=True)
 class PerceptronResult(Result):
-    """A perceptron, and what its certificates need."""
+    """A perceptron, and the numbers for its certificates."""
 
     updates: int
     updated: Vector

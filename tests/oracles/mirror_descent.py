@@ -12,7 +12,7 @@ m = max|theta|, so that no power leaves the range of the numbers (R-11.3):
 
     w_j = sgn(theta_j) m (|theta_j|/m)^(p-1) / (sum_i (|theta_i|/m)^p)^((p-2)/p)
 
-The bias lies outside the p-norm and is never thresholded: a plain SGD coordinate.
+The bias is not part of the p-norm and is never thresholded: a plain SGD coordinate.
 """
 
 from __future__ import annotations

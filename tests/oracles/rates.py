@@ -41,7 +41,7 @@ def rate(
 
 
 class Relative:
-    """What relative rates are divided by, row after row; 1 where rates are not relative."""
+    """The divisors of relative rates, row by row; 1 if rates are not relative."""
 
     def __init__(self, relative: bool) -> None:
         self.relative = relative
@@ -60,7 +60,7 @@ class Relative:
 
 
 def steering_due(t: int) -> bool:
-    """Whether gravity is set anew after step t: eight times while t doubles, from 64 on."""
+    """Tell whether gravity is set again after step t: from 64 on, eight times per doubling."""
     if t < 64:
         return False
     power = 1

@@ -1,4 +1,4 @@
-"""What every oracle returns."""
+"""The result of an oracle."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Order = Sequence[Sequence[int] | NDArray[Any]]
 class Result:
     """A trained model and the record of its training.
 
-    ``predictions`` are the raw p of every step, made before that step's update; ``losses`` are
-    the loss values at them, times the sample weights. The averages are None if not asked for.
+    ``predictions`` are the raw p of every step, before the update of that step; ``losses`` are the
+    loss values at them, times the sample weights. Averages are None if they were not requested.
     """
 
     weights: Vector

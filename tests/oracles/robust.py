@@ -3,38 +3,38 @@
 y is -1 or +1, and rows of weight 0 are left out. With s_i the weight of row i, m = mean of
 s_i ||x_i||^2, rms_j = sqrt(mean of x_j^2):
 
-    Omega   the columns that at least ``min_updates`` rows have;  Z = W = 0
+    Omega   the columns with nonzeros in at least ``min_updates`` rows;  Z = W = 0
     h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
 
-The target is the largest of sqrt(n |Omega| / 10), min(400, |Omega| / 3) and 10, unless it is given.
+By default the target is the largest of sqrt(n |Omega| / 10), min(400, |Omega| / 3) and 10.
 
-A stage, at first and then while Omega is larger than the target: for each of M/2 random splits of
-the rows into the first h and the rest, one path on each part, P passes in orders of its own, from
-w = 0:
+There is one stage, and more while Omega is larger than the target. In a stage, for each of M/2
+random splits of the rows into the first h and the rest, each of the two parts has a path: P passes,
+each in its own order, from w = 0:
 
-    p = b + sum over Omega of w_j x_j,   g = s_i loss'(p, y)       (g = 0: nothing happens)
+    p = b + sum over Omega of w_j x_j,   g = s_i loss'(p, y)       (g = 0: no update)
     u_j = -(eta / max(m, s_i ||x_i||^2)) g x_j;   w_j += u_j;   b likewise with x = 1,
                                                                 its norm s_i, and the mean of s
     z_j = sum of u_j / sqrt(sum of u_j^2) over the first pass, 0 without updates
     wbar = mean of the iterates after steps T//2 + 1 .. T
 
-    Z += mean of z over the paths,   W += mean of wbar,   s += 1, where some wbar_j is not 0
-    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0; as before if both are 0
-    Omega <- of those with Pi_j >= keep the highest |W_j/s_j Z_j/sqrt(s_j)| rms_j: as many as
-    max(target, floor(|Omega| (1 - rejection))), but fewer than |Omega|; all, where Omega is within
-    the target
+    Z += mean of z over the paths,   W += mean of wbar,   s += 1, if some wbar_j is not 0
+    Pi_j = the larger of the shares of paths with wbar_j > 0 and wbar_j < 0; unchanged if both are 0
+    Omega <- the columns with Pi_j >= keep and the highest |W_j/s_j Z_j/sqrt(s_j)| rms_j: as many as
+    max(target, floor(|Omega| (1 - rejection))), but fewer than |Omega|; all of them, if Omega is
+    not larger than the target
 
-Refit: M paths through all rows, max(passes, ceil(refit_steps / n)) passes from w = 0, no z; the
-weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 are those of whole
-rows. Ties: the lower column stays.
+Refit: M paths over all rows, max(passes, ceil(refit_steps / n)) passes from w = 0, no z; the
+weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 are of whole rows,
+with all columns. If columns are equal, the lower one stays.
 
-Of rows in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q + 1)/P) - 1, which
-take its rows alone: n, h and the numbers of passes are those of its rows. Omega, m, rms, the mean
-of s and the target are of all rows. A mean over the paths, and Pi_j, is over those M_j of parts
-whose rows have column j; of b over those of parts that have rows. With P > 1 the refit is one of
-``passes`` rounds, counted as stages; each after the first starts from the weights and b that the
-one before came to. A path makes max(passes n, refit_steps) steps in all, n counting all rows, or
-what fills whole passes through its part in each round.
+If rows are in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q + 1)/P) - 1.
+They learn only its rows: n, h and the numbers of passes are those of its rows. Omega, m, rms, the
+mean of s and the target are of all rows. A mean over paths, and Pi_j, is over the M_j paths of
+parts whose rows have column j; for b, over the paths of parts that have rows. With P > 1 the refit
+has ``passes`` rounds, which count as stages; each round after the first starts from the weights and
+b of the one before. A path makes max(passes n, refit_steps) steps in total, with n the number of
+all rows, rounded up to whole passes over its part in each round.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ Order = Callable[[int, int, int], Vector]
 
 @dataclass(frozen=True)
 class RobustResult:
-    """The model, and for each column what is known of it."""
+    """The model, and facts about each column."""
 
     weights: Vector
     intercept: float
     probability: Vector
-    """Pi_j of the last stage the column took part in; 0 if in none."""
+    """Pi_j of the last stage with the column in Omega; 0 if there was none."""
     updates: Vector
     purged: Vector
     """The stage at whose end it was purged; -1 if it was not."""
@@ -189,13 +189,13 @@ def descend(
     start: Vector | None = None,
     b: float = 0.0,
 ) -> tuple[Vector, float, Vector, Vector]:
-    """Walk one path; return the averaged weights and bias, z of the first steps, and updates."""
+    """Learn one path; return the averaged weights and bias, z of the first steps, and updates."""
     w = np.zeros(X.shape[1]) if start is None else start
     squares, z, count = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w))
     sum_w, sum_b = np.zeros(len(w)), 0.0
     begin = len(rows) // 2
     for t, i in enumerate(rows):
-        # In the order of the row: with hinge loss margins are met exactly, and rounding decides.
+        # Add in the order of the row: with hinge loss, rounding decides about exact margins.
         p = sum((w[j] * X[i, j] for j in np.flatnonzero(X[i])), start=0.0) + b
         g = s[i] * losses.derivative(loss, float(p), float(y[i]), 0.0, 0.5)
         if g != 0:

@@ -7,11 +7,11 @@ and its own permutation of the rows. A stage is n_K bursts on each path; a burst
     K_s times, with the next row of the permutation (after its end: from its start):
         f = c_x sum_{j in Omega} v_j x_j,   g = s_i loss'(f, y)
         for j in Omega with x_j != 0:   v_j <- v_j - eta g c_x x_j,   k_j <- k_j + 1
-        (count "gradient": a row with g = 0 is passed over; "x": it counts, R-13.4, A-36)
+        (count "gradient": a row with g = 0 does not count; "x": it counts, R-13.4, A-36)
     Dv = v - v_0
     for j with k_j > 0:   v_j <- soft(v_j, g0 k_j)     gravity rule "update-quantile"
                           v_j <- soft(v_j, g)          gravity rule "weight-quantile" (A-17),
-        g = Q_beta of the |v_j| over the j in Omega with v_j != 0, at this very truncation
+        g = Q_beta of the |v_j| over the j in Omega with v_j != 0, at this truncation
 
 Q_beta is the empirical quantile (R-13.10): the least value >= 0 that at least a share beta of the
 numbers does not exceed; 0 if beta = 0 or there are no numbers. At the end of stage s > 0:
@@ -65,7 +65,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Burst:
-    """What one burst did."""
+    """The record of one burst."""
 
     stage: int
     path: int
@@ -73,7 +73,7 @@ class Burst:
     change: Vector
     """Dv, before truncation."""
     gravity: float
-    """g0 or g, as used in this burst."""
+    """g0 or g of this burst."""
     weights: Vector
     """v after truncation."""
 
@@ -124,8 +124,8 @@ def stabilized(
 ) -> StabilizedResult:
     """Learn from the rows of X, each path in the order of its permutation.
 
-    Where rows are in parts, a permutation names those of one part alone, and n is `rows`: those of
-    the largest part.
+    If rows are in parts, a permutation has the rows of one part, and n is `rows`, the number of
+    rows of the largest part.
     """
     if count not in ("x", "gradient"):
         raise ValueError(f"unknown count {count!r}; one of x, gradient is allowed")
@@ -253,8 +253,8 @@ def descend(
 def truncated(v: Any, k: Any, gravity: float) -> Any:
     """Return soft(v, gravity k), compared as |v|/k with gravity.
 
-    The gravity is one of the ratios |Dv|/k; the feature it came from is rejected whatever
-    gravity * k rounds to.
+    The gravity is one of the ratios |Dv|/k. The feature of that ratio must be rejected, also if
+    gravity * k is rounded down.
     """
     real = type(v)
     if abs(v) / k <= real(gravity):
@@ -265,7 +265,7 @@ def truncated(v: Any, k: Any, gravity: float) -> Any:
 def rejection_rate(d: float, beta0: float, gamma: float) -> float:
     """Return beta for the share d of columns that are stable (R-13.9, A-16).
 
-    Literal: not for a gamma < 0 so small that 1 - gamma rounds to 1.
+    It uses the formulas as written, and fails if gamma < 0 is so small that 1 - gamma rounds to 1.
     """
     if gamma >= 0:
         return beta0 * (math.exp(-gamma * (1 - d)) - (1 - d) * math.exp(-gamma))
@@ -273,7 +273,7 @@ def rejection_rate(d: float, beta0: float, gamma: float) -> float:
 
 
 def quantile_of(numbers: Vector, beta: float) -> float:
-    """Return Q_beta of numbers >= 0 (R-13.10); 1e-12 forgives beta * size its rounding."""
+    """Return Q_beta of numbers >= 0 (R-13.10). 1e-12 allows for rounding in beta * size."""
     if beta <= 0 or len(numbers) == 0:
         return 0.0
     rank = max(1, math.ceil(beta * len(numbers) - 1e-12))
@@ -281,5 +281,5 @@ def quantile_of(numbers: Vector, beta: float) -> float:
 
 
 def burst_size(K: int, alpha: float, d: float) -> int:
-    """Return K_s for the share d of columns that are stable (R-13.13); d = 0 is taken as 1e-12."""
+    """Return K_s for the share d of columns that are stable (R-13.13); 0 is replaced by 1e-12."""
     return max(1, math.ceil(K * math.log(1.0 / (alpha * max(d, 1e-12)))))

@@ -1,7 +1,7 @@
-"""The oracle of averaged SGD against itself and against the mathematics (R-14.*, P-18).
+"""The oracle of averaged SGD has the properties of the theory (R-14.*, P-18).
 
-Nothing native is run here. If these tests pass, a difference between the core and an oracle is a
-fault of the core.
+The core is not used here. If these tests pass, a difference between the core and an oracle is an
+error of the core.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def algorithm_3(
 
 @pytest.mark.parametrize("name", AVERAGED)
 @pytest.mark.parametrize("lam", [1.0, 20.0])
-def test_explicit_centring_is_implicit(name: str, lam: float) -> None:
+def test_explicit_centring_equals_implicit_centring(name: str, lam: float) -> None:
     if name in ("square", "squared", "squared_hinge"):
-        lam *= 10  # a small lambda explodes with an unbounded derivative (R-14.10)
+        lam *= 10  # with an unbounded derivative, a small lambda diverges (R-14.10)
     X, y = problem(name, 13)
     X = X + np.linspace(-1, 1, X.shape[1])
     rows = np.random.default_rng(13).integers(len(X), size=300)
@@ -70,7 +70,7 @@ def test_explicit_centring_is_implicit(name: str, lam: float) -> None:
 
 
 @pytest.mark.parametrize("name", [*AVERAGED, "clipped_square", "poisson"])
-def test_closed_form_is_the_recursion(name: str) -> None:
+def test_closed_form_equals_the_recursion(name: str) -> None:
     """R-14.3: w_t = -v_t/(lambda t), b_t = -a_t/(lambda t), and the averages of both."""
     X, y = problem(name, 14)
     order = orders(len(X), 3, 14)
@@ -95,8 +95,8 @@ def test_closed_form_is_the_recursion(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["absolute", "hinge", "logistic"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_centred_runs_ignore_a_translation(name: str, fit_intercept: bool) -> None:
-    """R-14.8: a constant vector added to all rows changes CASGD's bias only, and ASGD."""
+def test_centred_runs_do_not_depend_on_a_translation(name: str, fit_intercept: bool) -> None:
+    """R-14.8: a vector added to all rows changes only the bias of CASGD; it changes ASGD."""
     X, y = problem(name, 15)
     shift = np.linspace(-2, 3, X.shape[1])
     order = orders(len(X), 5, 15)

@@ -1,7 +1,7 @@
-"""Coordinate descent and hard thresholding: the oracles of the rules that need all the rows.
+"""The oracles of coordinate descent and hard thresholding, which need all rows.
 
-They are compared with the checked reference code, and with the mathematics (P-11, P-13). Nothing
-native is run here.
+They equal the checked reference code, and have the properties of the theory (P-11, P-13). The core
+is not used here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def problem(seed: int, loss: str, n: int = 30, d: int = 7) -> tuple[Matrix, Vect
 
 
 def scans(d: int, number: int, seed: int, fit_intercept: bool = False) -> list[int]:
-    """Draw d coordinates for each scan, before each of which the bias steps if there is one."""
+    """Draw d coordinates per scan; with an intercept, each scan begins with a step of the bias."""
     rng = np.random.default_rng(seed)
     drawn: list[int] = []
     for _ in range(number):
@@ -56,10 +56,10 @@ def scans(d: int, number: int, seed: int, fit_intercept: bool = False) -> list[i
 @pytest.mark.parametrize("loss", ["logistic", "squared", "square"])
 @pytest.mark.parametrize("step", ["coordinate", "global"])
 @pytest.mark.parametrize("l1", [0.0, 0.01, 0.1, 5.0])
-def test_coordinate_descent_is_the_reference(
+def test_coordinate_descent_equals_the_reference(
     reference: ModuleType, loss: str, step: str, l1: float
 ) -> None:
-    """The reference draws from NumPy's old generator; numba's own would draw other numbers."""
+    """The reference uses NumPy's old generator; numba's generator draws other numbers."""
     X, y = problem(1, loss)
     n, d = X.shape
     generator = np.random.RandomState(7)
@@ -90,7 +90,7 @@ def test_coordinate_descent_is_the_reference(
 def test_every_step_decreases_the_objective(
     loss: str, seed: int, step: str, l1: float, weighted: bool, epsilon: float
 ) -> None:
-    """P-13: by at least (beta_j/2) times the squared change, so a step that moves is a descent."""
+    """P-13: it falls by at least (beta_j/2) times the squared change of the weight."""
     X, y = problem(seed, loss, n=12, d=5)
     s = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], 12) if weighted else None
     if s is not None:
@@ -108,7 +108,7 @@ def test_every_step_decreases_the_objective(
 @pytest.mark.parametrize("step", ["coordinate", "global"])
 @pytest.mark.parametrize("l1", [0.02, 0.1])
 def test_the_limit_is_an_optimum(loss: str, step: str, l1: float) -> None:
-    """P-13: |g_j| <= l1 where w_j = 0, g_j = -l1 sgn(w_j) elsewhere, and no slope in b."""
+    """P-13: |g_j| <= l1 if w_j = 0, g_j = -l1 sgn(w_j) otherwise, and the slope in b is 0."""
     X, y = problem(2, loss, n=40, d=5)
     X = np.sign(X)
     y[::4] *= -1  # not separable
@@ -126,7 +126,7 @@ def test_the_limit_is_an_optimum(loss: str, step: str, l1: float) -> None:
     assert slopes.sum() == pytest.approx(0, abs=1e-6)
 
 
-def test_squared_loss_is_the_lasso() -> None:
+def test_squared_loss_equals_the_lasso() -> None:
     X, y = problem(3, "squared", n=20, d=5)
     draws = scans(5, 500, 3, fit_intercept=True)
     for l1 in (0.01, 0.05):
@@ -159,7 +159,7 @@ def test_coordinate_descent_by_hand() -> None:
 
 @pytest.mark.parametrize("loss", CURVATURE)
 def test_curvature_bounds_the_second_derivative(loss: str) -> None:
-    """And is the least bound: reached, up to the width of a difference, at p = 0."""
+    """The bound is reached at p = 0, up to the error of the difference quotient."""
     grid, h = np.linspace(-3, 3, 601), 1e-4
     for y in (-1.0, 1.0):
         slopes = [losses.derivative(loss, p, y) for p in grid]
@@ -169,7 +169,7 @@ def test_curvature_bounds_the_second_derivative(loss: str) -> None:
     assert change / (2 * h) == pytest.approx(CURVATURE[loss], rel=1e-6)
 
 
-def test_weights_are_repeated_rows() -> None:
+def test_weights_equal_repeated_rows() -> None:
     s = np.array([1, 2, 0, 3] * 5)
     X, y = problem(4, "logistic", n=20, d=5)
     draws = scans(5, 5, 4, fit_intercept=True)
@@ -198,12 +198,12 @@ def least_squares(seed: int, n: int = 20, d: int = 8) -> tuple[Matrix, Vector]:
 @pytest.mark.parametrize(("n", "d"), [(20, 8), (6, 15)])
 @pytest.mark.parametrize("gamma", [3.0, 10.0, 100.0])
 @pytest.mark.parametrize("s", [2, 5, 8])
-def test_hard_threshold_is_the_reference(
+def test_hard_threshold_equals_the_reference(
     reference: ModuleType, n: int, d: int, gamma: float, s: int
 ) -> None:
-    """P-11 too: the reference's spectral radii are those of the dense eigenvalues."""
+    """P-11: the spectral radii of the reference equal dense eigenvalues, too."""
     X, y = least_squares(5, n, d)
-    # The reference makes one update more than it is asked for.
+    # The reference makes one more update than requested.
     w, psi, rho = reference.grades(X, y, s, gamma, 9)
     run = hard_threshold(X, y, n_nonzero=s, step=1 / gamma, iterations=10)
     np.testing.assert_allclose(run.weights, w, rtol=1e-9)
@@ -215,8 +215,10 @@ def test_hard_threshold_is_the_reference(
 
 
 @given(seed=seeds, s=st.integers(0, 9), fit_intercept=st.booleans(), weighted=st.booleans())
-def test_the_safe_step_never_climbs(seed: int, s: int, fit_intercept: bool, weighted: bool) -> None:
-    """R-10.6: eta = 1/smax^2, of the matrix with its column of ones; the bias is never dropped."""
+def test_a_safe_step_never_increases_the_loss(
+    seed: int, s: int, fit_intercept: bool, weighted: bool
+) -> None:
+    """R-10.6: eta is 1/smax^2 of the matrix with a column of ones. The bias is always kept."""
     X, y = least_squares(seed)
     weight = np.random.default_rng(seed).random(20) if weighted else np.ones(20)
     wide = np.column_stack([X, np.ones(20)]) if fit_intercept else X
@@ -238,7 +240,7 @@ def test_the_safe_step_never_climbs(seed: int, s: int, fit_intercept: bool, weig
 
 
 def test_a_long_step_diverges() -> None:
-    """R-10.5, P-11: eta smax^2 > 2 and Psi grows, as with gamma = 3 on rows of one sign."""
+    """R-10.5, P-11: if eta smax^2 > 2, Psi grows, as with gamma = 3 on rows of one sign."""
     rng = np.random.default_rng(6)
     X = np.abs(rng.normal(size=(40, 30))) * (rng.random((40, 30)) < 0.5)
     y = np.sign(rng.normal(size=40))
@@ -247,7 +249,7 @@ def test_a_long_step_diverges() -> None:
     assert all(b > a for a, b in itertools.pairwise(run.psi))
 
 
-def test_without_a_limit_the_bias_is_a_column_of_ones() -> None:
+def test_without_a_limit_the_bias_equals_a_column_of_ones() -> None:
     X, y = least_squares(7)
     wide = np.column_stack([X, np.ones(20)])
     one = hard_threshold(X, y, n_nonzero=8, step=0.02, iterations=20, fit_intercept=True)
@@ -258,7 +260,7 @@ def test_without_a_limit_the_bias_is_a_column_of_ones() -> None:
 
 @given(v=st.lists(st.integers(-3, 3), min_size=1, max_size=6), s=st.integers(0, 6))
 def test_hard_operator(v: list[int], s: int) -> None:
-    """R-2.6: no other s columns lie nearer; of equal ones those of lower index are kept."""
+    """R-2.6: no other s columns are nearer; among equal columns, the first are kept."""
     vector = np.array(v, dtype=float)
     kept, J = H(vector, s)
     size = min(s, len(v))

@@ -1,7 +1,7 @@
-"""The oracles of forward-backward splitting (P-08) and FTRL against the mathematics.
+"""The oracles of forward-backward splitting (P-08) and FTRL have the properties of the theory.
 
-Nothing native is run here. If these tests pass, a difference between the core and an oracle is a
-fault of the core.
+The core is not used here. If these tests pass, a difference between the core and an oracle is an
+error of the core.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.oracle_cases import amounts, assert_same, orders, problem, reals
 
 @pytest.mark.parametrize("name", losses.NAMES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_forward_backward_is_truncated_gradient(name: str, dtype: Any) -> None:
+def test_forward_backward_equals_truncated_gradient(name: str, dtype: Any) -> None:
     X, y = problem(name, 11)
     order = orders(len(X), 2, 11)
     s = np.random.default_rng(11).random(len(X))
@@ -38,7 +38,7 @@ def test_forward_backward_is_truncated_gradient(name: str, dtype: Any) -> None:
 @given(v=reals, l1=amounts, l2=amounts, other=reals)
 @settings(max_examples=60, deadline=None)
 def test_backward_step_is_a_minimum(v: float, l1: float, l2: float, other: float) -> None:
-    """One forward step to v, then no point has a smaller proximal objective."""
+    """After a forward step to v, no point has a smaller proximal objective."""
     run = forward_backward(np.ones((1, 1)), np.array([v]), [[0]], loss="squared", l1=l1, l2=l2)
 
     def objective(u: float) -> float:

@@ -1,7 +1,7 @@
-"""The rates, losses and operators of the oracles against the mathematics (P-01, P-02).
+"""The rates, losses and operators of the oracles have the properties of the theory (P-01, P-02).
 
-Nothing native is run here. If these tests pass, a difference between the core and an oracle is a
-fault of the core.
+The core is not used here. If these tests pass, a difference between the core and an oracle is an
+error of the core.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def test_derivative_supports_the_loss(
 @pytest.mark.parametrize("name", losses.NAMES)
 @given(p=reals, v=reals)
 @settings(max_examples=60, deadline=None)
-def test_derivative_is_numeric(name: str, p: float, v: float) -> None:
-    """Within the central difference's error; across a kink, between the one-sided slopes."""
+def test_derivative_equals_a_central_difference(name: str, p: float, v: float) -> None:
+    """They are equal up to the error of the difference; at a kink, it is between both slopes."""
     y, h = label(name, v), 1e-5
     low, mid, high = (losses.value(name, p + e, y, 0.3, 0.7) for e in (-h, 0.0, h))
     slope = losses.derivative(name, p, y, 0.3, 0.7)
@@ -140,7 +140,7 @@ def test_operator_properties(v: Vector, a: float, theta: float, n: int) -> None:
 
 @given(v=vectors, a=amounts, theta=amounts)
 @settings(max_examples=100, deadline=None)
-def test_large_shrink_is_rounding(v: Vector, a: float, theta: float) -> None:
+def test_a_large_shrink_equals_rounding(v: Vector, a: float, theta: float) -> None:
     """R-2.5: a >= theta gives T1 = T0 except at |v| = theta."""
     a = max(a, theta)
     inside = np.abs(v) != theta

@@ -1,7 +1,7 @@
-"""Dual averaging, the margin perceptron and mirror descent: the oracles of the online rules.
+"""The oracles of dual averaging, the margin perceptron and mirror descent.
 
-They are compared with the checked reference code, and with the mathematics (P-08, P-09, P-10,
-P-12). Nothing native is run here.
+They equal the checked reference code, and have the properties of the theory (P-08, P-09, P-10,
+P-12). The core is not used here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def problem(seed: int, loss: str = "hinge", n: int = 40, d: int = 9) -> tuple[Ma
 
 
 def passes(n: int, number: int, seed: int) -> list[Any]:
-    """Draw one permutation of the n rows for each pass."""
+    """Draw one permutation of the n rows per pass."""
     rng = np.random.default_rng(seed)
     return [rng.permutation(n) for _ in range(number)]
 
@@ -55,10 +55,10 @@ def passes(n: int, number: int, seed: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("l1", "strength", "boost"), [(0.0, 1.0, 0.0), (0.05, 2.0, 0.1), (0.02, 5.0, 0.0), (9, 1, 0)]
 )
-def test_dual_averaging_is_the_reference(
+def test_dual_averaging_equals_the_reference(
     reference: ModuleType, loss: str, l1: float, strength: float, boost: float
 ) -> None:
-    """P-08: the reference keeps sparse sums and forms only the weights of the row's features."""
+    """P-08: the reference keeps sparse sums and computes only the weights of a row's features."""
     X, y = problem(1, loss)
     order = passes(len(X), 3, 1)
     run = dual_averaging(X, y, order, loss=loss, l1=l1, strength=strength, boost=boost)
@@ -95,7 +95,7 @@ def test_dual_averaging_weight_is_a_minimum(
 
 @pytest.mark.parametrize("loss", losses.NAMES)
 def test_dual_averaging_minimises_its_linear_model(loss: str) -> None:
-    """P-09 on a whole run: the sub-gradient of R-8.1's objective at the last weights has a 0."""
+    """P-09 on a whole run: 0 is a sub-gradient of the objective of R-8.1 at the last weights."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.6)
     y = rng.choice([-1.0, 1.0], 30) if loss in losses.MARGIN else rng.random(30)
@@ -117,7 +117,7 @@ def test_dual_averaging_minimises_its_linear_model(loss: str) -> None:
 
 
 def test_dual_averaging_by_hand() -> None:
-    """Absolute loss, relative gamma, a bias that neither l1 nor boost touches, weight 2."""
+    """The example has absolute loss, relative gamma, a bias without l1 and boost, and weight 2."""
     X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([9.0, 9.0])
     options: dict[str, Any] = dict(loss="absolute", l1=0.5, strength=0.5, boost=0.25)
     run = dual_averaging(
@@ -140,8 +140,8 @@ def test_dual_averaging_by_hand() -> None:
     np.testing.assert_array_equal(scaled.weights, np.ones(4))
 
 
-def test_dual_averaging_relative_ignores_the_scale_of_rows() -> None:
-    """X times 8, without l1 and boost: the same predictions, exactly; w divided by 8."""
+def test_relative_dual_averaging_does_not_depend_on_the_scale_of_rows() -> None:
+    """For 8 X, without l1 and boost, predictions are exactly the same, and w is divided by 8."""
     X, y = problem(3, "logistic")
     order = passes(len(X), 2, 3)
     one = dual_averaging(X, y, order, loss="logistic", relative=True)
@@ -160,7 +160,7 @@ def test_dual_averaging_relative_ignores_the_scale_of_rows() -> None:
     ("margin", "eta", "l1"), [(0.0, 1.0, 0.0), (0.01, 0.3, 0.02), (0.5, 0.5, 0.1), (0, 0.1, 0.05)]
 )
 @pytest.mark.parametrize("separable", [False, True])
-def test_perceptron_is_the_reference(
+def test_perceptron_equals_the_reference(
     reference: ModuleType,
     margin: float,
     eta: float,
@@ -229,7 +229,7 @@ def test_perceptron_invariants(
     fit_intercept: bool,
     weighted: bool,
 ) -> None:
-    """P-10: the norm's bound after every row, and the density of the last model."""
+    """P-10: the bound of the norm after every row, and the density of the last model."""
     X, y = problem(seed, n=16, d=6)
     s = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], 16) if weighted else None
     options: dict[str, Any] = dict(margin=margin, eta=eta, l1=l1, shrink=shrink)
@@ -259,7 +259,7 @@ def test_shrinkage_bounds_the_norm(v: list[float], l1: float) -> None:
 @pytest.mark.parametrize("margin", [0.0, 0.1])
 @pytest.mark.parametrize("eta", [1.0, 0.3])
 def test_perceptron_mistake_bound(l1: float, margin: float, eta: float) -> None:
-    """R-9.10 for a separable problem and the u that labels it; and R-9.2's end."""
+    """R-9.10 for a separable problem and the u that labels it; and the end of R-9.2."""
     rng = np.random.default_rng(5)
     u = rng.normal(size=8)
     u /= np.linalg.norm(u)
@@ -296,7 +296,7 @@ def test_perceptron_by_hand() -> None:
         assert run.bound == first + 0.25 * (4 + 1) + 2 * 0.5 * -0.5 - eps
         assert list(run.snapshots) == ([0.3, 0.5] if shrink == "touched" else [0.3])
         np.testing.assert_array_equal(run.snapshots[0.3][0], [0.25, 0, 0])
-    # z = margin is an update; a row of weight 0 is none, and a pass without one is the last.
+    # z = margin is an update, a row of weight 0 is not; a pass without an update is the last.
     still = margin_perceptron(X, y, [[0], [1], [0]], margin=0.0, sample_weight=np.array([1.0, 0]))
     assert (still.updates, still.steps, still.stop) == (1, 2, "no update")
     with pytest.raises(ValueError, match="shrink"):
@@ -318,7 +318,7 @@ def test_perceptron_weights_scale_the_rate(eta: float) -> None:
 
 @pytest.mark.parametrize("loss", [*MARGIN, "squared", "absolute"])
 @pytest.mark.parametrize(("p", "l1"), [(2.0, 0.01), (4.4, 0.0), (4.4, 0.01), (1.5, 0.01), (12, 0)])
-def test_mirror_descent_is_the_reference(
+def test_mirror_descent_equals_the_reference(
     reference: ModuleType, loss: str, p: float, l1: float
 ) -> None:
     X, y = problem(7, loss)
@@ -341,7 +341,7 @@ def test_mirror_descent_is_the_reference(
     p=st.floats(1.2, 30),
 )
 def test_link(theta: Vector, exponent: int, p: float) -> None:
-    """P-12: ||w||_q = ||theta||_p with q = p/(p-1), without overflow; signs kept."""
+    """P-12: ||w||_q = ||theta||_p with q = p/(p-1), without overflow, and with the same signs."""
     theta = np.where(np.abs(theta) < 1e-3, 0.0, theta)
     big = theta * 10.0**exponent
     w = link(big, p)
@@ -357,8 +357,8 @@ def test_link(theta: Vector, exponent: int, p: float) -> None:
 
 
 @pytest.mark.parametrize("loss", losses.NAMES)
-def test_mirror_descent_with_p_2_is_forward_backward(loss: str) -> None:
-    """P-12, R-11.2: w = theta, so the scaled threshold makes it FOBOS, bias and rates included."""
+def test_mirror_descent_with_p_2_equals_forward_backward(loss: str) -> None:
+    """P-12, R-11.2: w = theta. With the scaled threshold it equals FOBOS, with bias and rates."""
     rng = np.random.default_rng(8)
     X = rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.6)
     y = rng.choice([-1.0, 1.0], 30) if loss in losses.MARGIN else rng.random(30)
@@ -377,7 +377,7 @@ def test_mirror_descent_with_p_2_is_forward_backward(loss: str) -> None:
 
 @pytest.mark.parametrize("rule", [dual_averaging, mirror_descent, margin_perceptron])
 def test_float32(rule: Any) -> None:
-    """The state stays in float32 and follows float64."""
+    """The state is in float32, and close to that in float64."""
     X, y = problem(9, "logistic")
     options: dict[str, Any] = {"l1": 0.01, "fit_intercept": True}
     if rule is not margin_perceptron:

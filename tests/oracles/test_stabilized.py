@@ -1,6 +1,6 @@
-"""Stabilized truncated SGD: the oracle against the checked reference code and the mathematics.
+"""The oracle of stabilized truncated SGD equals the checked reference code and the theory.
 
-P-14, P-15, P-16 and P-17. Nothing native is run here.
+P-14, P-15, P-16 and P-17. The core is not used here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def reference() -> ModuleType:
 
 
 def problem(seed: int, n: int = 30, d: int = 12, binary: bool = False) -> tuple[Matrix, Vector]:
-    """Draw rows whose columns are frequent, rare, or (one) empty; labels of a sparse model."""
+    """Draw rows with frequent and rare columns, and an empty one; labels of a sparse model."""
     rng = np.random.default_rng(seed)
     frequency = np.linspace(0.05, 0.7, d)
     values = np.ones((n, d)) if binary else rng.normal(size=(n, d))
@@ -50,7 +50,7 @@ def problem(seed: int, n: int = 30, d: int = 12, binary: bool = False) -> tuple[
 
 
 def permutations(n: int, M: int, seed: int) -> list[Vector]:
-    """Draw the permutations of the paths as the reference code does."""
+    """Draw the permutations of the paths like the reference code."""
     rng = np.random.default_rng(seed)
     return [rng.permutation(n) for _ in range(M)]
 
@@ -73,10 +73,10 @@ PARAMETERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("count", ["x", "gradient"])
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("number", range(len(PARAMETERS)))
-def test_stabilized_is_the_reference(
+def test_stabilized_equals_the_reference(
     reference: ModuleType, loss: str, count: str, binary: bool, number: int
 ) -> None:
-    """Exactly: the same weights, stable set, gravity, rates and burst sizes at every stage."""
+    """Weights, stable set, gravity, rates and burst sizes are identical at every stage."""
     chosen: dict[str, Any] = {"M": 4, "passes": 6, "K": 5, "n_K": 5} | PARAMETERS[number]
     M, n_K = chosen.pop("M"), chosen.pop("n_K")
     X, y = problem(number, binary=binary)
@@ -103,7 +103,7 @@ def test_stabilized_is_the_reference(
 
 @given(d=shares, other=shares, beta0=shares, gamma=rates)
 def test_rejection_rate(d: float, other: float, beta0: float, gamma: float) -> None:
-    """P-14: from 0 at d = 0 to beta0 at d = 1, rising; above the line for gamma < 0."""
+    """P-14: it increases from 0 at d = 0 to beta0 at d = 1; it is above the line if gamma < 0."""
     assert rejection_rate(1.0, beta0, gamma) == pytest.approx(beta0, abs=1e-15)
     assert rejection_rate(0.0, beta0, gamma) == pytest.approx(0, abs=1e-15)
     low, high = sorted((d, other))
@@ -117,7 +117,7 @@ def test_rejection_rate(d: float, other: float, beta0: float, gamma: float) -> N
 
 
 def test_rejection_rate_and_burst_size_by_value(reference: ModuleType) -> None:
-    """The values of R-13.9 and R-13.13, and those of the reference code."""
+    """The values equal R-13.9, R-13.13 and the reference code."""
     for gamma, beta in ((-5.0, 0.489), (0.0, 0.35), (3.0, 0.139), (5.0, 0.055)):
         assert rejection_rate(0.5, 0.7, gamma) == pytest.approx(beta, abs=6e-4)
     assert [burst_size(5, 1 / math.e, d) for d in (1.0, 0.5, 0.1, 0.01)] == [5, 9, 17, 29]
@@ -131,7 +131,7 @@ def test_rejection_rate_and_burst_size_by_value(reference: ModuleType) -> None:
 
 @given(numbers=st.lists(st.integers(0, 9).map(float), max_size=30), beta=shares, other=shares)
 def test_quantile(numbers: list[float], beta: float, other: float) -> None:
-    """P-15: the least value that a share beta of the numbers does not exceed; 0 at beta = 0."""
+    """P-15: a share beta of the numbers does not exceed it, and it is the least such value."""
     r = np.array(numbers)
     g = quantile_of(r, beta)
     assert quantile_of(r, 0.0) == 0
@@ -145,7 +145,7 @@ def test_quantile(numbers: list[float], beta: float, other: float) -> None:
         assert g == 0
 
 
-def test_quantile_is_the_reference(reference: ModuleType) -> None:
+def test_quantile_equals_the_reference(reference: ModuleType) -> None:
     r = np.random.default_rng(0).random(50)
     for beta in (0.0, 0.01, 0.02, 0.3, 0.54, 0.7, 1.0):
         assert quantile_of(r, beta) == reference.gravity_quantile(r, beta)
@@ -155,8 +155,8 @@ def test_quantile_is_the_reference(reference: ModuleType) -> None:
 
 
 def brute_force(run: StabilizedResult, pi0: float, delta_K: int, width: int) -> None:
-    """Recount every selection probability of R-13.12 from the bursts alone."""
-    since = np.ones(width)  # the first stage that counts for the next evaluation
+    """Compute every selection probability of R-13.12 again, from the bursts."""
+    since = np.ones(width)  # first stage of the next evaluation
     omega = np.full(width, True)
     for stage, Pi in enumerate(run.probabilities, start=1):
         for j in range(width):
@@ -194,7 +194,7 @@ def test_stabilized_invariants(
     delta_K: int,
     alpha: float | None,
 ) -> None:
-    """P-16, P-17, and the gravity of every stage, recounted from its bursts."""
+    """P-16, P-17, and the gravity of every stage, computed again from its bursts."""
     X, y = problem(seed, n=20, d=8)
     run = stabilized(
         X,
@@ -213,7 +213,7 @@ def test_stabilized_invariants(
     )
     brute_force(run, pi0, delta_K, 8)
     np.testing.assert_array_equal(run.weights, run.paths.mean(axis=0))
-    assert not np.any(run.paths[:, ~run.active])  # the support lies inside Omega
+    assert not np.any(run.paths[:, ~run.active])  # the support is a subset of Omega
     np.testing.assert_array_equal(run.updates, sum(u.k for u in run.bursts))
     last = np.ones(8)
     for Pi in run.probabilities:
@@ -228,7 +228,7 @@ def test_stabilized_invariants(
 
     for u in run.bursts:
         gone = (run.purged >= 0) & (run.purged < u.stage)
-        assert not np.any(u.weights[gone])  # purged stays purged
+        assert not np.any(u.weights[gone])  # purged columns stay purged
         assert not np.any(u.k[gone])
         if u.stage == 0:
             assert u.gravity == 0
@@ -242,8 +242,8 @@ def test_stabilized_invariants(
 
 @pytest.mark.parametrize("loss", [*LOSSES, "clipped_square"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_without_rejection_it_is_the_mean_of_sgd(loss: str, dtype: Any) -> None:
-    """P-16: beta0 = 0 and pi0 = 0; with a row's weight twice, a rate twice as large."""
+def test_without_rejection_it_equals_the_mean_of_sgd(loss: str, dtype: Any) -> None:
+    """P-16, with beta0 = 0 and pi0 = 0. Row weights that are doubled double the rate."""
     X, y = problem(1)
     y = (y + 1) / 2 if loss == "clipped_square" else y
     orders = permutations(30, 4, 1)
@@ -265,7 +265,7 @@ def test_without_rejection_it_is_the_mean_of_sgd(loss: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("gravity_rule", ["update-quantile", "weight-quantile"])
 def test_the_order_of_the_paths_does_not_matter(gravity_rule: str) -> None:
-    """R-13.16: inside a stage no path sees another."""
+    """R-13.16: in a stage, paths are independent of each other."""
     X, y = problem(2)
     orders = permutations(30, 4, 2)
     options: dict[str, Any] = dict(loss="logistic", pi0=0.8, passes=6, gravity_rule=gravity_rule)
@@ -278,7 +278,7 @@ def test_the_order_of_the_paths_does_not_matter(gravity_rule: str) -> None:
     np.testing.assert_array_equal(one.purged, two.purged)
 
 
-def test_on_dense_rows_a_burst_is_truncated_gradient() -> None:
+def test_on_dense_rows_a_burst_equals_truncated_gradient() -> None:
     """P-16: k_j = K for every j, so B1 is B0 (R-13.1): all weights shrink by g0 K."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(20, 5))
@@ -297,7 +297,7 @@ def test_on_dense_rows_a_burst_is_truncated_gradient() -> None:
 
 @pytest.mark.parametrize("gravity_rule", ["update-quantile", "weight-quantile"])
 def test_untouched_features_never_shrink(gravity_rule: str) -> None:
-    """P-16: a column of one row only keeps its weight until the path meets that row again."""
+    """P-16: a column of only one row keeps its weight until the path reaches that row again."""
     X, y = problem(4, n=40)
     X[:, 0] = 0
     X[7, 0] = 3.0
@@ -330,10 +330,10 @@ def test_weight_quantile() -> None:
 
 
 def test_counting_by_hand() -> None:
-    """R-13.4: with hinge a row beyond the margin counts by "x" and not by "gradient" (A-36)."""
+    """R-13.4: with hinge, a row beyond the margin counts with "x", not with "gradient" (A-36)."""
     X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, 1.0])
     options: dict[str, Any] = dict(loss="hinge", eta=0.5, beta0=0.0, pi0=0.0, K=3, n_K=1, passes=1)
-    # Rows 0, 0, 1: w_0 = 1, whose margin 2 is beyond 1; then w_1 = 1/2.
+    # Rows 0, 0, 1: w_0 = 1, with a margin of 2, beyond 1; then w_1 = 1/2.
     for count, k in (("x", [2, 1]), ("gradient", [1, 1])):
         run = stabilized(X, y, [[0, 0, 1]], count=count, **options)
         np.testing.assert_array_equal(run.weights, [1.0, 0.5])

@@ -1,7 +1,7 @@
-"""The oracle of truncated gradient against itself and against the mathematics (P-05, P-07).
+"""The oracle of truncated gradient has the properties of the theory (P-05, P-07).
 
-Nothing native is run here. If these tests pass, a difference between the core and an oracle is a
-fault of the core.
+The core is not used here. If these tests pass, a difference between the core and an oracle is an
+error of the core.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_three_steps_by_hand() -> None:
     # Step 3: p = w_0 + 5/4 = g, u = (-g/2, 0), b = 5/4 - g/2.
     expected = {
         ("truncate", INF): (0.1875, 0.8125),  # (3/8, 13/8) / 2
-        ("truncate", 1.0): (0.1875, 0.875),  # (3/8, 14/8) / 2: 7/4 lies above theta
+        ("truncate", 1.0): (0.1875, 0.875),  # (3/8, 14/8) / 2: 7/4 is above theta
         ("round", 1.0): (0.0, 0.875),  # (0, 7/4) / 2
         ("subgradient", INF): (0.1875, 1.1875),  # (3/8, 7/8) / 2 + u
     }
@@ -77,7 +77,7 @@ def test_clipped_square_by_hand() -> None:
 
 
 @pytest.mark.parametrize("name", losses.NAMES)
-def test_without_gravity_it_is_sgd(name: str) -> None:
+def test_without_gravity_it_equals_sgd(name: str) -> None:
     """R-6.2, with the rate decaying over steps and passes."""
     X, y = problem(name, 1)
     order = orders(len(X), 2, 1)
@@ -92,8 +92,8 @@ def test_without_gravity_it_is_sgd(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in losses.NAMES if name != "clipped_square"])
-def test_bias_is_a_constant_column(name: str) -> None:
-    """Without shrinkage b is the weight of a column of ones (clipped_square would scale it)."""
+def test_bias_equals_the_weight_of_a_constant_column(name: str) -> None:
+    """This holds without shrinkage, and not for clipped_square, which scales the column."""
     X, y = problem(name, 2)
     wide = np.column_stack([X, np.ones(len(X))])
     order = orders(len(X), 2, 2)
@@ -114,7 +114,7 @@ def test_bias_is_a_constant_column(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hinge", "logistic", "square"])
 def test_sample_weight_scales_the_loss(name: str) -> None:
-    """Weight s everywhere is rate s*eta with gravity/s and l2/s; or, averaged, lambda/s."""
+    """If all rows have weight s, it equals rate s*eta with gravity/s, l2/s, or lambda/s."""
     X, y = problem(name, 3)
     order = orders(len(X), 2, 3)
     s = np.full(len(X), 2.0)
@@ -133,7 +133,7 @@ def test_sample_weight_scales_the_loss(name: str) -> None:
 
 @pytest.mark.parametrize("learn", [truncated_gradient, forward_backward, ftrl, averaged])
 def test_float32(learn: Any) -> None:
-    """The state stays in float32 and follows float64."""
+    """The state is in float32, and close to that in float64."""
     X, y = problem("logistic", 4)
     order = orders(len(X), 2, 4)
     options: dict[str, Any] = {"loss": "logistic", "fit_intercept": True}
@@ -156,7 +156,7 @@ def test_float32(learn: Any) -> None:
 
 
 @pytest.mark.parametrize("period", [1, 4])
-def test_average_is_the_mean_of_the_prefixes(period: int) -> None:
+def test_average_equals_the_mean_of_the_iterates(period: int) -> None:
     X, y = problem("hinge", 5, n=20)
     order = orders(20, 1, 5)[0]
     options: dict[str, Any] = dict(loss="hinge", gravity=0.05, period=period, fit_intercept=True)
@@ -172,8 +172,8 @@ def test_average_is_the_mean_of_the_prefixes(period: int) -> None:
 
 @pytest.mark.parametrize("period", [1, 3, 10])
 @pytest.mark.parametrize("name", ["hinge", "logistic", "square"])
-def test_strong_gravity_is_rounding(name: str, period: int) -> None:
-    """R-2.5, A-08: eta K g >= theta coincides with rounding on a whole run."""
+def test_strong_gravity_equals_rounding(name: str, period: int) -> None:
+    """R-2.5, A-08: with eta K g >= theta, a whole run equals rounding."""
     X, y = problem(name, 6)
     order = orders(len(X), 3, 6)
     options: dict[str, Any] = dict(loss=name, eta0=0.05, period=period, ceiling=0.06, l2=0.1)
@@ -183,7 +183,7 @@ def test_strong_gravity_is_rounding(name: str, period: int) -> None:
 
 
 def test_one_parameter_special_case() -> None:
-    """R-6.2, theta = g: rounding if eta K >= 1; else weights above g are never shrunk."""
+    """R-6.2, theta = g: if eta K >= 1 it equals rounding; else weights above g never shrink."""
     X, y = problem("square", 7)
     order = orders(len(X), 3, 7)
     g = 0.08
@@ -204,11 +204,11 @@ def test_one_parameter_special_case() -> None:
 @given(k=st.integers(-40, 40), n=st.integers(0, 30))
 @settings(max_examples=60, deadline=None)
 def test_idle_steps(k: int, n: int) -> None:
-    """n empty rows: R-5.3 for the sub-gradient and R-2.4 for truncation, exactly."""
+    """After n empty rows, R-5.3 (sub-gradient) and R-2.4 (truncation) hold exactly."""
     start, a = k / 16, 1 / 8
     X, y = np.array([[1.0], [0.0]]), np.array([start, 0.0])
     rows = [0] + [1] * n
-    # Step 1 moves w from 0 to the label; the sub-gradient does not act on it, sgn(0) = 0.
+    # Step 1 changes w from 0 to the label; the sub-gradient does not shrink it, sgn(0) = 0.
     options: dict[str, Any] = dict(loss="squared", eta0=1.0, gravity=a)
     w = truncated_gradient(X, y, [rows], shrink="subgradient", **options).weights[0]
     m = math.floor(abs(start) / a)
@@ -286,7 +286,7 @@ def test_regret_on_random_streams(name: str, gravity: float, period: int, theta:
 @pytest.mark.parametrize("name", BOUNDED)
 @pytest.mark.parametrize(("period", "theta"), [(1, INF), (1, 0.2), (4, 0.2)])
 def test_regret_on_adversarial_streams(name: str, period: int, theta: float) -> None:
-    """Rows of one direction, and a label chosen against each prediction."""
+    """All rows have one direction; the adversary chooses the label with the largest loss."""
     rng = np.random.default_rng(9)
     X = np.where(rng.random((25, 4)) < 0.5, 1.0, 0.0)
     X[:, 0] = 1.0
@@ -308,7 +308,7 @@ def test_regret_on_adversarial_streams(name: str, period: int, theta: float) -> 
 
 
 def test_objective_approaches_the_lasso() -> None:
-    """R-7.5, P-07: with eta T fixed, the gap falls in proportion to eta (the gradient's noise)."""
+    """R-7.5, P-07: with eta T fixed, the gap is proportional to eta (noise of the gradient)."""
     rng = np.random.default_rng(10)
     n, d, g = 50, 10, 0.3
     X = rng.normal(size=(n, d))
@@ -329,9 +329,9 @@ def test_objective_approaches_the_lasso() -> None:
 
 
 def test_without_noise_the_lasso_is_reached() -> None:
-    """One row: the steps are proximal gradient steps, whose limit is the lasso at any small eta."""
+    """With one row the steps are proximal gradient steps; they converge to the lasso."""
     X, y, g = np.array([[0.5, -2.0, 1.0]]), np.array([3.0]), 0.4
     run = truncated_gradient(X, y, [[0] * 2000], loss="square", eta0=0.05, gravity=g)
-    # All weight goes to the largest entry: 2 (p - y) x = g at p = -2 w, so p = y - g/4.
+    # Only the weight of the largest entry is nonzero: 2 (p - y) x = g, p = -2 w, so p = y - g/4.
     np.testing.assert_allclose(run.weights, [0.0, -(3.0 - g / 4) / 2, 0.0], atol=1e-12)
     assert np.count_nonzero(run.weights) == 1

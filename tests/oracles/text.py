@@ -1,6 +1,6 @@
-"""Naive parsers of svmlight and VW text, and the hash of names, from their definitions.
+"""Naive parsers of svmlight and VW text, and the hash of names, by their definitions.
 
-A parser works on one line, by position, and raises `Bad(column)` where the line is no example.
+A parser reads one line by position, and raises `Bad(column)` if the line is not an example.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def mix(a: int, b: int) -> int:
 
 
 class Bad(Exception):
-    """A line that is no example; its argument is the column, from 1."""
+    """A bad line; the argument is the column, from 1."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Row:
 
 @dataclass
 class Parsed:
-    """What a file holds."""
+    """The contents of a file."""
 
     rows: list[Row] = field(default_factory=list)
     bad: list[tuple[int, int]] = field(default_factory=list)  # line and column, from 1
@@ -129,7 +129,7 @@ class Line:
 
 
 def merged(cells: list[tuple[int, Any]], bits: int) -> list[tuple[int, Any]]:
-    """Fold the keys and add up those that repeat, in the values' type."""
+    """Reduce keys to `bits` bits, and add the values of repeated keys, in their type."""
     sums: dict[int, Any] = {}
     for key, value in cells:
         key = key & ((1 << bits) - 1) if bits else key

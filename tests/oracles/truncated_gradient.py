@@ -9,9 +9,10 @@
     else:
         w <- w + u                                         R-3.2
 
-Fading gravity is gravity / i in step i. With a target of weights, at the first truncation from
-each step of `steering_due` on gravity is multiplied by the root of (nonzeros + 1) / (1.25 target +
-1), kept within 0.7 and 1.5, and itself kept within a tenth and ten times of what was given.
+Fading gravity is gravity / i in step i. With a target number of weights, gravity is multiplied at
+the first truncation at or after each step of `steering_due`: by the square root of
+(nonzeros + 1) / (1.25 target + 1), clipped to 0.7..1.5. Gravity stays within a tenth and ten times
+of its given value.
 w_1 = 0, b_1 = 0. 1/D is the proximal map of (l2/2)||w||^2; every weight is divided, also those
 above theta. The bias is never shrunk. c_x is 1 except for clipped_square (R-1.8). The average
 is the mean of (w, b) over all steps, each taken after its update.

@@ -1,4 +1,4 @@
-"""Displays: what is drawn is what the estimators know."""
+"""Displays draw the numbers of estimators."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
 import thresher
-from support.plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left, plt  # noqa: F401
+from support.plot_cases import THREE, X, Y, close_figures, drawn, legend, plt  # noqa: F401
 from thresher import (
     CoordinateDescentClassifier,
     DualAveragingClassifier,
@@ -54,7 +54,7 @@ def path():
 # ---- error against nonzeros ----------------------------------------------------------------------
 
 
-def test_a_path_is_drawn_as_it_is(path):
+def test_a_path_display_has_the_numbers_of_the_path(path):
     display = SparsityPathDisplay.from_estimator(path)
     points = display.points_.get_offsets()
     np.testing.assert_allclose(points[:, 0], path.nonzeros_)
@@ -78,7 +78,7 @@ def test_a_path_is_drawn_as_it_is(path):
     assert drawn(display.figure_).std() > 0
 
 
-def test_several_paths_in_one_picture(path):
+def test_several_paths_in_one_figure(path):
     figure, ax = plt.subplots()
     one = SparsityPathDisplay.from_estimator(path, name="one", ax=ax)
     two = SparsityPathDisplay([5, 50], [0.4, 0.2]).plot(ax, name="two")
@@ -92,7 +92,7 @@ def test_several_paths_in_one_picture(path):
     assert SparsityPathDisplay.from_estimator(path, ax=ax, color="red").line_.get_color() == "red"
 
 
-def test_a_search_is_drawn_by_its_means():
+def test_a_search_display_has_means_over_splits():
     grid = {"l1": [1.0, 30.0, 100.0], "alpha": [0.1, 1.0]}
     search = OnePassSearchCV(
         FTRLClassifier(passes=2), grid, cv=3, scoring=["accuracy", "neg_log_loss"], refit="accuracy"
@@ -102,7 +102,7 @@ def test_a_search_is_drawn_by_its_means():
     np.testing.assert_allclose(points[:, 0], search.nonzeros_.mean(axis=1))
     np.testing.assert_allclose(points[:, 1], 1 - search.cv_results_["mean_test_accuracy"])
     spreads = [dot.spread for dot in display.frontier.dots]
-    wanted = search.cv_results_["std_test_accuracy"] / np.sqrt(2)  # of 3 folds
+    wanted = search.cv_results_["std_test_accuracy"] / np.sqrt(2)  # 3 folds
     np.testing.assert_allclose(spreads, wanted)
     assert display.ax_.get_ylabel() == "error rate"
     assert display.frontier.dots[0].name == "alpha=0.1, l1=1"
@@ -112,22 +112,22 @@ def test_a_search_is_drawn_by_its_means():
         SparsityPathDisplay.from_estimator(search, metric="auc")
 
 
-def test_a_model_that_failed_is_not_drawn_and_zero_has_a_place():
+def test_failed_models_are_not_drawn_and_the_axis_includes_zero():
     display = SparsityPathDisplay([0, 10, 2000], [0.5, 0.1, np.nan], [0.01, np.nan, np.nan]).plot()
     assert display.points_.get_offsets().tolist() == [[0, 0.5], [10, 0.1]]
     assert display.ax_.get_xscale() == "symlog"
     assert [tick.get_text() for tick in display.ax_.get_xticklabels()][:2] == ["0", "1"]
     assert legend(display.ax_)[-1] == "best: 10"
-    with pytest.raises(ParameterError, match="at least one that is finite"):
+    with pytest.raises(ParameterError, match="at least one finite number"):
         SparsityPathDisplay([1], [np.nan])
-    with pytest.raises(ParameterError, match="must be of one length"):
+    with pytest.raises(ParameterError, match="must have the same length"):
         SparsityPathDisplay([1, 2], [0.5])
 
 
 # ---- learning curves -----------------------------------------------------------------------------
 
 
-def test_the_history_is_drawn_as_it_is():
+def test_a_learning_curve_has_the_numbers_of_the_history():
     clf = FTRLClassifier(passes=5, l1=5.0, random_state=0).fit(X, Y, eval_set=(X, Y))
     display = LearningCurveDisplay.from_estimator(clf)
     history = clf.history_
@@ -144,7 +144,7 @@ def test_the_history_is_drawn_as_it_is():
     drawn(display.figure_)
 
 
-def test_several_learners_in_one_picture():
+def test_several_learners_in_one_figure():
     one = LearningCurveDisplay.from_estimator(FTRLClassifier().fit(X, Y), name="FTRL")
     two = LearningCurveDisplay.from_model(
         DualAveragingClassifier().fit(X, Y).model_, name="dual averaging", ax=one.axes_
@@ -162,7 +162,7 @@ def test_several_learners_in_one_picture():
         LearningCurveDisplay([1], [0.5]).plot([ax, ax, ax])
 
 
-def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
+def test_learning_curves_of_solvers_of_several_classes_and_of_short_records():
     solver = CoordinateDescentClassifier(l1=0.05).fit(X, Y)
     assert LearningCurveDisplay.from_estimator(solver).ax_.get_ylabel() == "objective"
     three = StabilizedClassifier(random_state=0).fit(X, THREE)
@@ -178,7 +178,7 @@ def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
     drawn(display.figure_)
     with pytest.raises(ParameterError, match="empty"):
         LearningCurveDisplay.from_history([])
-    with pytest.raises(ParameterError, match="one length"):
+    with pytest.raises(ParameterError, match="same length"):
         LearningCurveDisplay([1, 2], [0.5])
     with pytest.raises(ParameterError, match="finite"):
         LearningCurveDisplay([1, 2], [np.nan, np.inf])
@@ -187,7 +187,7 @@ def test_solvers_have_an_objective_and_classes_one_after_the_other_a_gap():
 # ---- density and exponents -----------------------------------------------------------------------
 
 
-def test_selection_by_density_is_drawn_by_bins():
+def test_a_density_display_has_the_numbers_of_the_bins():
     rows = sp.random(500, 300, 0.05, "csr", random_state=0)
     rows = rows @ sp.diags(np.r_[np.zeros(20), np.ones(280)])
     labels = rows[:, 20:60].toarray().sum(axis=1) > 0.9
@@ -224,7 +224,7 @@ def test_selection_by_density_is_drawn_by_bins():
         FeatureDensityDisplay.from_bins([1, 2])
 
 
-def test_the_selection_of_a_selector_by_density():
+def test_a_density_display_of_stability_selection():
     estimator = FTRLClassifier(l1=50.0, passes=5)
     selector = StabilitySelection(estimator, pairs=3, random_state=0).fit(X, Y)
     display = FeatureDensityDisplay.from_estimator(selector, X)
@@ -232,7 +232,7 @@ def test_the_selection_of_a_selector_by_density():
     assert display.points_.get_offsets().tolist() == [[1.0, wanted]]
 
 
-def test_exponents_are_drawn_as_they_are():
+def test_an_exponent_display_has_the_counts_of_the_weights():
     weights = np.array([4.0, -5.0, 1.0, 0.0, 2.0**-25, 2.0**-60])
     display = ExponentDisplay.from_weights(weights)
     values, edges, _ = display.stairs_.get_data()
@@ -256,15 +256,15 @@ def test_exponents_are_drawn_as_they_are():
     assert f"FTRL ({clf.model_.nnz})" in legend(other.ax_)
     assert other.ax_.get_ylim()[1] > values.max()
     drawn(other.figure_)
-    with pytest.raises(ParameterError, match="none to draw"):
+    with pytest.raises(ParameterError, match="there are no nonzero weights"):
         ExponentDisplay.from_weights([0.0])
 
 
-# ---- all of them ---------------------------------------------------------------------------------
+# ---- all displays --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("display", UNFITTED, ids=lambda display: display.__name__)
-def test_estimators_must_fit_and_be_fitted(display):
+def test_estimators_must_be_fitted_and_of_the_right_class(display):
     with pytest.raises(NotFittedError):
         display.from_estimator(UNFITTED[display])
     for wrong in (SVC(), FTRLClassifier, 3):
@@ -272,13 +272,13 @@ def test_estimators_must_fit_and_be_fitted(display):
             display.from_estimator(wrong)
 
 
-def test_a_model_must_be_a_model():
+def test_from_model_needs_a_model():
     for display in (LearningCurveDisplay, ExponentDisplay, StabilityDisplay):
         with pytest.raises(ParameterError, match="model must be"):
             display.from_model(3)
 
 
-def test_what_is_missing_is_named(monkeypatch, path):
+def test_the_error_names_matplotlib_if_it_is_missing(monkeypatch, path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for draw in (
@@ -290,19 +290,17 @@ def test_what_is_missing_is_named(monkeypatch, path):
             draw()
 
 
-def test_matplotlib_is_imported_when_something_is_drawn():
+def test_importing_thresher_does_not_import_matplotlib():
     code = """if True:
         import sys, thresher
         print([thresher.SparsityPath, thresher.StabilityDisplay, thresher.plots.style] and "ok")
         print("matplotlib" in sys.modules)
     """
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.split() == ["ok", "False"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["ok", "False"]
 
 
-def test_series_differ_in_grey():
+def test_series_differ_in_colour_marker_and_line():
     looks = [style.series(i) for i in range(7)]
     for kind in ("color", "marker", "linestyle"):
         assert len({str(look[kind]) for look in looks}) == 7
@@ -319,7 +317,7 @@ def test_round_numbers_on_logarithmic_axes():
         assert max(ticks) <= high * 1.01
 
 
-def test_numbers_of_narrow_axes_do_not_run_together():
+def test_numbers_of_narrow_axes_do_not_overlap():
     figure, row = plt.subplots(1, 3, figsize=(6.4, 2.4))
     for ax in row:
         LearningCurveDisplay([4000, 10_000, 30_000], [0.5, 0.4, 0.3]).plot(ax)
@@ -330,7 +328,7 @@ def test_numbers_of_narrow_axes_do_not_run_together():
         assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
 
 
-def test_the_page_shows_every_display_and_every_picture():
+def test_the_documentation_shows_every_display_and_every_image():
     page = (DOCS / "plots.md").read_text()
     shown = re.findall(r"\]\(plots/(\S+\.png)\)", page)
     assert sorted(shown) == sorted(path.name for path in (DOCS / "plots").glob("*.png"))

@@ -1,10 +1,10 @@
-"""StabilityDisplay: probabilities by name, over a parameter, by rank."""
+"""`StabilityDisplay`: probabilities by name, over a parameter, by rank."""
 
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from support.plot_cases import THREE, X, Y, drawn, legend, no_figures_are_left  # noqa: F401
+from support.plot_cases import THREE, X, Y, close_figures, drawn, legend  # noqa: F401
 from thresher import (
     FTRLClassifier,
     ParameterError,
@@ -76,7 +76,7 @@ def test_paths_over_the_values_of_a_parameter(streamed):
     drawn(display.figure_)
 
 
-def test_paths_few_are_named_and_values_may_be_words():
+def test_few_paths_have_names_and_values_may_be_words():
     shares = [[1.0, 0.2, 0.1], [0.9, 0.7, 0.0]]
     display = StabilityDisplay(
         shares, names=["a", "b", "c"], threshold=0.6, values=["hinge", "log"], param_name="loss"
@@ -85,15 +85,15 @@ def test_paths_few_are_named_and_values_may_be_words():
     assert legend(display.ax_) == ["a", "b", "not selected (1)", "threshold 0.6"]
 
 
-def test_names_are_shown_letter_by_letter():
+def test_names_are_shown_unchanged():
     shares, names = [[1.0, 0.8], [0.9, 0.7]], ["$x^{", "_id"]
     display = StabilityDisplay(shares, names=names, threshold=0.6, values=[1, 2]).plot()
     assert legend(display.ax_) == [r"\$x^{", " _id", "threshold 0.6"]
-    drawn(display.figure_)  # no formula, which would be a bad one
+    drawn(display.figure_)  # raises an error if a name is taken for a formula
     drawn(display.plot(kind="features").figure_)
 
 
-def test_a_stabilized_model_by_its_evidence():
+def test_a_display_of_a_stabilized_model():
     clf = StabilizedClassifier(target_nnz=4, random_state=0).fit(X, Y)
     display = StabilityDisplay.from_estimator(make_pipeline(clf), names=NAMES)
     chosen = {NAMES[i] for i in clf.model_.indices.tolist()}
@@ -116,7 +116,7 @@ def test_a_stabilized_model_by_its_evidence():
     assert shown == ["two lines", "''", "\ufffdturned"]
 
 
-def test_supports_of_several_runs_and_how_much_they_agree():
+def test_supports_of_several_runs_and_their_kappa():
     supports = [[0, 1, 2], [0, 1], [0, 5]]
     display = StabilityDisplay.from_supports(supports, 60, kind="ranks", name="some")
     np.testing.assert_allclose(display.line_.get_xdata(), [1, 2, 3, 4])
@@ -139,16 +139,16 @@ def test_supports_of_several_runs_and_how_much_they_agree():
         ({"names": NAMES[:5]}, "names must be 60"),
     ],
 )
-def test_stability_refuses(selector, options, message):
+def test_invalid_options(selector, options, message):
     with pytest.raises(ParameterError, match=message):
         StabilityDisplay.from_estimator(selector, **options)
 
 
-def test_stability_needs_probabilities():
+def test_invalid_probabilities():
     for shares, options, message in (
         ([], {}, "not empty"),
         ([1.5], {}, r"in 0\.\.1"),
-        ([0.5], {"names": ["a", "b"]}, "as many as features"),
+        ([0.5], {"names": ["a", "b"]}, "one entry per feature"),
         ([0.5], {"values": [1, 2]}, "values must be 1"),
     ):
         with pytest.raises(ParameterError, match=message):

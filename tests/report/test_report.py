@@ -259,7 +259,7 @@ def test_invalid_options_of_inspect(folder, tmp_path):
     assert (folder / "m").read_bytes() == before
     data = folder / "rows.svm"
     done = called("inspect", folder / "m", "--html", data, "--data", data, code=2)
-    assert "cannot be written to as well" in done.stderr
+    assert "is an input file" in done.stderr
     done = called("inspect", folder / "m", "--html", tmp_path / "no" / "x.html", code=1)
     assert "there is no folder" in done.stderr
     (tmp_path / "three.svm").write_text("3 1:1\n")

@@ -50,14 +50,16 @@ def labels_of(loss: str) -> tuple[float, ...]:
 
 def defaults(rule: str, **chosen: object) -> dict[str, object]:
     task = RULES[rule].tasks[0]
-    return {n: p.default_for(task) for n, p in RULES[rule].parameters.items()} | chosen
+    values = {n: p.default_for(task) for n, p in RULES[rule].parameters.items()}
+    rate = RULES[rule].rate_from_rows  # its "auto" needs rows
+    return values | ({rate: 1.0} if rate else {}) | chosen
 
 
 # ---- losses --------------------------------------------------------------------------------------
 
 
 def test_the_core_and_the_table_have_the_same_losses() -> None:
-    named = re.findall(r'name == "(\w+)"', (CORE / "loss/loss.cpp").read_text())
+    named = re.findall(r'\{"(\w+)", [\d.]+\}', (CORE / "loss/losses.hpp").read_text())
     assert sorted(named) == sorted(LOSSES)
     for name, loss in LOSSES.items():
         assert loss.name == name
@@ -140,7 +142,7 @@ def test_decisions_change_where_both_labels_have_the_same_loss(loss: str) -> Non
     scores = links.scores(np.array([[spec.decision_at]]), loss)
     assert scores[0] == 0.0
     if spec.has_probabilities:
-        assert links.independent(scores, loss)[0] == 0.5
+        assert links.separate_probabilities(scores, loss)[0] == 0.5
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -168,11 +170,11 @@ def test_the_poisson_link_clips_exponents_like_the_core() -> None:
 
 
 def test_logistic_probabilities_are_never_exactly_0_or_1() -> None:
-    found = links.of_labels(np.array([-1000.0, 0.0, 1000.0]), "logistic")
+    found = links.label_probabilities(np.array([-1000.0, 0.0, 1000.0]), "logistic")
     assert 0 < found[0] < 1e-300
     assert found[1] == 0.5
     assert 1 - 1e-15 < found[2] < 1
-    assert links.of_labels(np.array([-1.0, 1.0]), "clipped_square").tolist() == [0.0, 1.0]
+    assert links.label_probabilities(np.array([-1.0, 1.0]), "clipped_square").tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(

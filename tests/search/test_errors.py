@@ -1,4 +1,4 @@
-"""What a search refuses, before it trains anything; and models that fail on the way."""
+"""Errors of a search before training, and models that fail during training."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(
     message: str, estimator: Any, grid: Any, kind: Any = ParameterError, **more: Any
 ) -> None:
-    """The search raises, with this message."""
+    """Assert that the search raises an error with this message."""
     fit = more.pop("fit", {})
     y = more.pop("y", Y)
     search = OnePassSearchCV(estimator, grid, **{"cv": 3, **more})
@@ -93,7 +93,7 @@ def test_grids(estimator: Any, grid: Any, message: str) -> None:
     ("options", "message"),
     [
         ({"cv": 0}, "cv"),
-        ({"cv": "progressive"}, "cv='progressive' is for sources"),
+        ({"cv": "progressive"}, "cv='progressive' is only for sources"),
         ({"cv": []}, "cv"),
         ({"cv": [([], [1])]}, "no rows to learn from"),
         ({"cv": [([0, 1], [60])]}, "rows that do not exist; there are 60"),
@@ -104,14 +104,14 @@ def test_grids(estimator: Any, grid: Any, message: str) -> None:
         ({"n_jobs": 0}, "n_jobs must be None, at least 1, or -1"),
         ({"callback": 3}, "callback"),
         ({"error_score": "warn"}, "error_score"),
-        ({"fit": {"eval_set": (X, Y)}}, "takes sample_weight and groups besides X and y"),
-        ({"fit": {"classes": [0, 1]}}, "classes= is for sources"),
+        ({"fit": {"eval_set": (X, Y)}}, "takes only X, y, sample_weight and groups"),
+        ({"fit": {"classes": [0, 1]}}, "classes= is only for sources"),
         ({"fit": {"sample_weight": -np.ones(60)}}, "sample_weight"),
         ({"y": np.ones(60)}, "at least 2 classes"),
     ],
 )
 def test_options(options: dict[str, Any], message: str) -> None:
-    """Options of the search, and what fit is given."""
+    """Options of the search, and arguments of fit."""
     refused(message, CLF, {"gravity": [0.1]}, kind=ValueError, **options)
 
 
@@ -138,7 +138,7 @@ def test_a_fold_without_a_class() -> None:
     ],
 )
 def test_a_scorer_that_needs_probabilities(scoring: Any) -> None:
-    """A point of loss hinge has none: the error says so, and names the point."""
+    """Models with hinge loss have no probabilities: the error names the point."""
     refused(
         "with {'loss': 'hinge'}: ",
         CLF,
@@ -149,8 +149,8 @@ def test_a_scorer_that_needs_probabilities(scoring: Any) -> None:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_a_scorer_that_needs_what_lanes_do_not_keep() -> None:
-    """The history of a fit is not kept for each of many models."""
+def test_a_scorer_that_needs_the_history() -> None:
+    """Models in lanes have no history."""
     refused(
         "TruncatedGradientClassifier has no 'history_' in a search in one pass",
         CLF,
@@ -160,8 +160,8 @@ def test_a_scorer_that_needs_what_lanes_do_not_keep() -> None:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_labels_a_loss_does_not_take() -> None:
-    """Known before training."""
+def test_labels_that_a_loss_does_not_allow() -> None:
+    """They are found before training."""
     reg = thresher.FTRLRegressor()
     refused(
         "loss 'poisson' needs y >= 0", reg, {"loss": ["squared", "poisson"]}, ValueError, y=X[:, 0]
@@ -170,10 +170,10 @@ def test_labels_a_loss_does_not_take() -> None:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_a_model_that_memory_does_not_hold() -> None:
+def test_a_model_that_does_not_fit_in_memory() -> None:
     """The error says how much is needed."""
     refused(
-        "and a single model of this grid takes",
+        "but a single model of this grid needs",
         CLF,
         {"gravity": [0.1]},
         MemoryError,
@@ -181,8 +181,8 @@ def test_a_model_that_memory_does_not_hold() -> None:
     )
 
 
-def test_grids_that_memory_does_not_hold_at_once() -> None:
-    """They train in several groups, and find the same."""
+def test_a_grid_that_does_not_fit_in_memory() -> None:
+    """It trains in several groups, with the same result."""
     grid = {"gravity": [0.0, 0.01, 0.1], "period": [1, 10]}
     all_at_once = OnePassSearchCV(CLF, grid, cv=3).fit(X, Y)
     found = set()
@@ -194,8 +194,8 @@ def test_grids_that_memory_does_not_hold_at_once() -> None:
     assert max(found) > 1
 
 
-def test_a_search_that_fails_leaves_the_one_before() -> None:
-    """All or nothing."""
+def test_a_failed_search_changes_nothing() -> None:
+    """The results of the search before it stay."""
     search = OnePassSearchCV(CLF, {"gravity": [0.1]}, cv=3).fit(X, Y)
     before = search.cv_results_
     with pytest.raises(ValueError, match="classes"):
@@ -218,10 +218,10 @@ VALUES = X[:, 0]
 
 
 def test_a_model_that_diverges() -> None:
-    """It scores error_score, the others are as they would be, and one warning names it."""
-    with pytest.warns(FitFailedWarning, match=re.escape("{'eta0': 1000000.0}")) as told:
+    """Its score is error_score, other models do not change, and one warning names it."""
+    with pytest.warns(FitFailedWarning, match=re.escape("{'eta0': 1000000.0}")) as caught:
         ours = OnePassSearchCV(WILD, RATES, cv=3, error_score=-7.0).fit(X, VALUES)
-    assert sum(w.category is FitFailedWarning for w in told) == 1
+    assert sum(w.category is FitFailedWarning for w in caught) == 1
     with pytest.warns(FitFailedWarning):
         theirs = GridSearchCV(WILD, RATES, cv=3, error_score=-7.0).fit(X, VALUES)
     np.testing.assert_allclose(
@@ -233,7 +233,7 @@ def test_a_model_that_diverges() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
-def test_a_model_that_diverges_of_several_scores() -> None:
+def test_a_model_that_diverges_with_several_scores() -> None:
     """All its scores are error_score."""
     scoring = ["r2", "neg_mean_absolute_error"]
     search = OnePassSearchCV(WILD, RATES, cv=3, scoring=scoring, refit="r2").fit(X, VALUES)
@@ -243,7 +243,7 @@ def test_a_model_that_diverges_of_several_scores() -> None:
 
 
 def test_divergence_as_an_error() -> None:
-    """Where it is asked for, or where no model is left."""
+    """It is an error with error_score="raise", and if all models diverge."""
     with pytest.raises(DivergenceError, match=re.escape("{'eta0': 1000000.0} on split 0")):
         OnePassSearchCV(WILD, RATES, cv=3, error_score="raise").fit(X, VALUES)
     with pytest.raises(DivergenceError, match="all models of the grid failed"):
@@ -251,7 +251,7 @@ def test_divergence_as_an_error() -> None:
 
 
 def test_a_scorer_that_fails() -> None:
-    """A score that does not exist is error_score; asked for, it is an error."""
+    """Its score is error_score; with error_score="raise" it is an error."""
 
     def broken(clf: Any, X: Any, y: Any) -> float:
         raise ZeroDivisionError("no such score")
@@ -264,8 +264,8 @@ def test_a_scorer_that_fails() -> None:
         search.set_params(error_score="raise").fit(X, Y)
 
 
-def test_a_prediction_that_overflows_is_one_models_failure() -> None:
-    """The others have their scores, as in `GridSearchCV`."""
+def test_a_prediction_that_overflows_fails_only_its_model() -> None:
+    """Other models have their scores, as in `GridSearchCV`."""
     rows = np.random.default_rng(0).normal(size=(100, 5)) * 1e10
     y = rows[:, 0] * 1e-10
     reg = thresher.TruncatedGradientRegressor(shuffle=False, dtype="float32", passes=3)
@@ -280,7 +280,7 @@ def test_a_prediction_that_overflows_is_one_models_failure() -> None:
 
 
 def overflowing(monkeypatch: pytest.MonkeyPatch, lane: int) -> None:
-    """Let the predictions of a lane overflow."""
+    """Make the predictions of a lane overflow."""
     predict = LaneTeam.predict
 
     def spoiled(team: LaneTeam, batch: Any, lanes: Any, *rest: Any, **more: Any) -> Any:
@@ -296,12 +296,12 @@ def overflowing(monkeypatch: pytest.MonkeyPatch, lane: int) -> None:
 def test_predictions_that_overflow_have_no_score(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held: bool
 ) -> None:
-    """Neither the point's score nor those of others are made of them."""
+    """The point has no score, and other points keep theirs."""
     dump_svmlight_file(X, Y, str(tmp_path / "rows.svm"), zero_based=False)
     given = (X, Y) if held else (thresher.scan(tmp_path / "rows.svm"),)
     grid = {"gravity": [0.001, 0.01]}
     sound = OnePassSearchCV(CLF, grid, cv=3).fit(*given).cv_results_["mean_test_score"]
-    overflowing(monkeypatch, 1)  # of the second point, and the first split
+    overflowing(monkeypatch, 1)  # lane of the second point and the first split
     with pytest.warns(FitFailedWarning, match=r"1 of 6 models failed.*a prediction overflows"):
         found = OnePassSearchCV(CLF, grid, cv=3).fit(*given).cv_results_["mean_test_score"]
     assert found[0] == sound[0]
@@ -312,7 +312,7 @@ def test_predictions_that_overflow_have_no_score(
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
-    """What is reckoned beforehand is what they take."""
+    """The estimate before training equals the real size."""
     width = 20_000
     clf = thresher.TruncatedGradientClassifier(dtype="float32")
     jobs = [
@@ -325,7 +325,7 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
 
 
-# ---- what all searches refuse ----------------------------------------------------------------
+# ---- errors of all searches ------------------------------------------------------------------
 
 
 def searches(estimator: Any) -> list[Any]:
@@ -340,7 +340,7 @@ def searches(estimator: Any) -> list[Any]:
 @pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("kind", [np.array, csr_matrix, lambda Y: [[1], [1, 2]] * 30, "source"])
 def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
-    """They are refused by what they are, however they are given."""
+    """Arrays, sparse matrices, lists and sources have the same error."""
     for search in searches(CLF):
         rows: tuple[Any, ...]
         if kind == "source":
@@ -348,16 +348,18 @@ def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
             rows = (scan(tmp_path / "sets.svm", multilabel=True),)
         else:
             rows = X, kind((X[:, :3] > 0).astype(int))
-        with pytest.raises(ParameterError, match="y must have one label a row; rows with any"):
+        with pytest.raises(
+            ParameterError, match="y must have one label per row; for rows with several"
+        ):
             search.fit(*rows)
 
 
 @pytest.mark.usefixtures("untrained")
 def test_a_store_that_lanes_do_not_have() -> None:
-    """Lists of nonzero weights are for the outputs of one model."""
+    """Lists of nonzero weights are only for the outputs of one model."""
     clf = thresher.TruncatedGradientClassifier(store="nonzero")
     for search in searches(clf):
-        with pytest.raises(ParameterError, match="store must be one of dense, hashed where"):
+        with pytest.raises(ParameterError, match="store must be one of dense, hashed if"):
             search.fit(X, Y)
 
 
@@ -369,18 +371,18 @@ def test_a_pipeline() -> None:
 
 @pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("on", ["rows", "pipe"])
-def test_the_scorer_is_named(on: str) -> None:
-    """By the name it was given, and not as an object."""
+def test_the_error_names_the_scorer(on: str) -> None:
+    """It has the scorer's name, not the repr of an object."""
     clf = thresher.TruncatedGradientClassifier(passes=1, loss="hinge")
     search = OnePassSearchCV(clf, {"gravity": [0.1]}, scoring="neg_log_loss")
     rows = (X, Y) if on == "rows" else (pipe(X, Y.astype(int)),)
-    with pytest.raises(ParameterError, match=r"scoring(: |=')neg_log_loss'? (asks|needs)"):
+    with pytest.raises(ParameterError, match=r"scoring(: |=')neg_log_loss'? (cannot|needs)"):
         search.fit(*rows)
 
 
 @pytest.mark.parametrize("on", ["rows", "pipe"])
-def test_the_best_has_diverged(on: str) -> None:
-    """Accuracy does not show it: a warning does, that names the point; and only there."""
+def test_the_best_point_has_diverged(on: str) -> None:
+    """The accuracy does not reveal that it diverged, so a warning names the point."""
     clf = thresher.TruncatedGradientClassifier(passes=1, shuffle=False)
     many, y = np.tile(X, (3, 1)), np.tile(Y, 3)
     rows: tuple[Any, ...] = (many, y) if on == "rows" else (pipe(many, y.astype(int)),)

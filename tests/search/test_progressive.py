@@ -17,7 +17,7 @@ from thresher import DataError, OnePassSearchCV, ParameterError, scan
 
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1), (2, 4, 9)])
 def test_progressive_scores(tmp_path: Path, labels: tuple[int, ...]) -> None:
-    """Each row is predicted before it is learned; the best model is the one that did best."""
+    """Each row is predicted before it is learned; the model with the best score is kept."""
     path = svmlight(tmp_path / "rows.svm", rows=150, classes=labels)
     X, y = load_svmlight_file(str(path))
     X, y = X.toarray(), y.astype(int)
@@ -28,7 +28,7 @@ def test_progressive_scores(tmp_path: Path, labels: tuple[int, ...]) -> None:
     for point, params in enumerate(search.cv_results_["params"]):
         alone, hits = thresher.TruncatedGradientClassifier(dtype="float64", **params), []
         alone.partial_fit(X[:1], y[:1], classes=labels)
-        zero = 1 if len(labels) == 2 else 0  # the class of scores of 0
+        zero = 1 if len(labels) == 2 else 0  # the class of a prediction of 0
         hits.append(y[0] == labels[zero])
         for i in range(1, 150):
             hits.append(alone.predict(X[i : i + 1])[0] == y[i])
@@ -43,13 +43,13 @@ def test_progressive_scores(tmp_path: Path, labels: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
     with pytest.raises(ParameterError, match="its training cannot continue"):
         search.best_estimator_.partial_fit(X, y)
-    anew = clone(search.best_estimator_).fit(X, y)
-    assert type(anew) is thresher.TruncatedGradientClassifier
-    assert anew.model_.nnz > 0
+    again = clone(search.best_estimator_).fit(X, y)
+    assert type(again) is thresher.TruncatedGradientClassifier
+    assert again.model_.nnz > 0
 
 
 def test_progressive_scores_of_a_file(tmp_path: Path) -> None:
-    """A file can be scored so too, and is then fitted to in all passes."""
+    """A file can be scored in this way too; the final fit makes all passes."""
     path = svmlight(tmp_path / "rows.svm", rows=300)
     clf = thresher.FTRLClassifier(passes=3, random_state=0)
     search = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv="progressive").fit(scan(path))
@@ -73,7 +73,7 @@ def test_names_of_a_pipe() -> None:
 
 
 def test_values_of_a_pipe() -> None:
-    """A regression; features come as they come."""
+    """A regression; features are not known before reading."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 90))
     X[:250, 40:] = 0
@@ -87,7 +87,7 @@ def test_values_of_a_pipe() -> None:
 
 @pytest.mark.parametrize("cv", [5, 2])
 def test_folds_of_a_pipe(cv: int) -> None:
-    """Folds that are asked for and cannot be had are an error; those of the default give way."""
+    """Folds are an error; the default is "progressive"."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     y = (X[:, 0] > 0).astype(int)
@@ -104,13 +104,13 @@ def test_folds_of_a_pipe(cv: int) -> None:
 
 
 def test_words_from_a_pipe() -> None:
-    """The error says how to give classes in Python, and speaks of no option of the shell."""
+    """The error says how to give classes in Python, and names no option of the shell."""
     X, y = np.ones((4, 2)), np.array(["no", "yes"] * 2)
     clf = thresher.TruncatedGradientClassifier(passes=1)
     for search in (
         OnePassSearchCV(clf, {"gravity": [0.1]}),
         thresher.SparsityPath(clf, [0.001, 0.1]),
     ):
-        with pytest.raises(DataError, match="give fit classes= for others") as told:
+        with pytest.raises(DataError, match="give fit classes= for other labels") as caught:
             search.fit(pipe(X, y))
-        assert "--" not in str(told.value)
+        assert "--" not in str(caught.value)

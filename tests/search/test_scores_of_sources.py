@@ -1,4 +1,4 @@
-"""The score of a plain estimator on a source: that of the same rows in memory."""
+"""The score of an estimator on a source equals the score on the same rows in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thresher import OnePassSearchCV, ParameterError, scan
 @pytest.mark.parametrize("labels", [(-1, 1), (2, 4, 9)])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
 def test_accuracy(tmp_path: Path, labels: tuple[int, ...], store: str) -> None:
-    """A file and a pipe have the accuracy of their rows in memory."""
+    """The accuracy of a file and of a pipe equals that of the rows in memory."""
     path = svmlight(tmp_path / "rows.svm", rows=200, classes=labels)
     X, y = load_svmlight_file(str(path))
     clf = thresher.FTRLClassifier(store=store, random_state=0).fit(X[:100], y[:100])
@@ -30,7 +30,7 @@ def test_accuracy(tmp_path: Path, labels: tuple[int, ...], store: str) -> None:
 
 
 def test_r2(tmp_path: Path) -> None:
-    """R2 of a regression, whose labels are far from zero."""
+    """R2 of a regression with labels far from zero."""
     path = svmlight(tmp_path / "rows.svm", rows=200, classes=(1000, 1001, 1002))
     X, y = load_svmlight_file(str(path))
     reg = thresher.TruncatedGradientRegressor(random_state=0, gravity=0.0).fit(X, y)
@@ -38,7 +38,7 @@ def test_r2(tmp_path: Path) -> None:
 
 
 def test_weights_of_rows_count(tmp_path: Path) -> None:
-    """Importances of a file weigh its rows, of classes and of values."""
+    """Importance weights in a file are used for classes and for values."""
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(80, 3)).round(3), rng.integers(1, 9, 80)
     y = np.where(X[:, 0] + rng.normal(size=80) > 0, 1, -1)
@@ -57,7 +57,7 @@ def test_weights_of_rows_count(tmp_path: Path) -> None:
 
 
 def test_sets_of_labels(tmp_path: Path) -> None:
-    """A row is right if all its labels are, and no others; one that is not known never is."""
+    """A row is right if its set of labels is exactly right; an unknown label is always wrong."""
     X = np.eye(4)
     lines = ["1,2 1:1\n", "2 2:1\n", "3 3:1\n", "1,3 4:1\n"]
     path = tmp_path / "sets.svm"
@@ -82,7 +82,7 @@ def test_labels_besides_a_source(tmp_path: Path) -> None:
 
 
 def test_the_best_of_a_search(tmp_path: Path) -> None:
-    """An estimator that was a lane scores a source, too."""
+    """The best estimator of a search can score a source."""
     path = svmlight(tmp_path / "rows.svm", rows=120)
     X, y = load_svmlight_file(str(path))
     clf = thresher.FTRLClassifier(passes=1)

@@ -1,4 +1,4 @@
-"""A search in one pass finds what GridSearchCV finds."""
+"""OnePassSearchCV gives the results of GridSearchCV."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*all weights are zero")
 
 
 def agree(estimator: Any, grid: Any, y: Any, fit: Any = None, rows: Any = X, **options: Any) -> Any:
-    """Search in one pass and point by point; both must find the same."""
+    """Search with OnePassSearchCV and GridSearchCV; the results must be equal."""
     ours = OnePassSearchCV(estimator, grid, **options).fit(rows, y, **(fit or {}))
     theirs = GridSearchCV(estimator, grid, **options).fit(rows, y, **(fit or {}))
     assert set(ours.cv_results_) == set(theirs.cv_results_)
@@ -50,7 +50,7 @@ def agree(estimator: Any, grid: Any, y: Any, fit: Any = None, rows: Any = X, **o
         elif name == "params":
             assert found == expected
         elif "time" not in name:
-            assert found.tolist() == expected.tolist(), name  # None where masked
+            assert found.tolist() == expected.tolist(), name  # masked values are None
     assert ours.n_splits_ == theirs.n_splits_
     assert ours.multimetric_ == theirs.multimetric_
     if options.get("refit", True):
@@ -62,7 +62,7 @@ def agree(estimator: Any, grid: Any, y: Any, fit: Any = None, rows: Any = X, **o
 
 
 def made(name: str) -> Any:
-    """Return an estimator that takes rows as they lie; mirror descent has one number type."""
+    """Return an estimator that does not shuffle; mirror descent has no dtype."""
     cls = getattr(thresher, name)
     known = cls().get_params()
     return cls(**{name: value for name, value in AS_THEY_LIE.items() if name in known})
@@ -87,14 +87,14 @@ GRIDS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize(("rule", "grid"), GRIDS)
 def test_classifiers(rule: str, grid: dict[str, Any], y: Any) -> None:
-    """Every rule, with two classes and with more, from one group of models."""
+    """Every rule, with two and with more classes, in one group of models."""
     found = agree(made(f"{rule}Classifier"), grid, y, cv=3)
     assert found.n_readings_ == 1
 
 
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_margin_perceptrons(y: Any) -> None:
-    """Those that have learned all rows early wait for the others."""
+    """Models that stop early wait for the others."""
     clf = thresher.MarginPerceptronClassifier(**{**AS_THEY_LIE, "passes": 30})
     agree(clf, {"margin": [0.0, 0.3, 1.0], "shrink": ["touched", "all"]}, y, cv=3)
 
@@ -102,7 +102,7 @@ def test_margin_perceptrons(y: Any) -> None:
 @pytest.mark.parametrize(("rule", "grid"), GRIDS)
 def test_regressors(rule: str, grid: dict[str, Any]) -> None:
     """Every rule that learns values."""
-    if rule == "AveragedSGD":  # at 1e-4 the first steps of 1/alpha blow up the last bit of a value
+    if rule == "AveragedSGD":  # with alpha = 1e-4, the first steps magnify rounding errors
         grid = {**grid, "alpha": [1e-2, 1.0]}
     agree(made(f"{rule}Regressor"), grid, VALUES, cv=4)
 
@@ -110,7 +110,7 @@ def test_regressors(rule: str, grid: dict[str, Any]) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
 def test_stores_and_numbers(store: str, dtype: str) -> None:
-    """Wherever the weights live."""
+    """Results are equal with both stores and both number types."""
     clf = thresher.FTRLClassifier(**{**AS_THEY_LIE, "store": store, "dtype": dtype})
     agree(clf, {"l1": [0.1, 1.0], "loss": ["logistic", "hinge"]}, THREE, cv=3)
 
@@ -130,7 +130,7 @@ SPLITTERS = [
 
 @pytest.mark.parametrize("cv", SPLITTERS, ids=lambda cv: type(cv).__name__)
 def test_splitters(cv: Any) -> None:
-    """Splits may overlap, leave rows out, repeat rows and bring them in any order."""
+    """Splits may overlap, leave rows out, repeat rows, and have any order."""
     clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)
     agree(clf, {"gravity": ["auto", 0.01]}, TWO, cv=cv)
 
@@ -141,8 +141,8 @@ def test_groups() -> None:
     agree(clf, {"l1": [0.1, 1.0]}, TWO, cv=GroupKFold(3), fit={"groups": np.arange(240) // 20})
 
 
-def test_an_order_of_its_own_is_that_of_a_fit() -> None:
-    """A split that repeats rows is shuffled as a fit to these rows is."""
+def test_a_split_that_repeats_rows_is_shuffled_like_a_fit() -> None:
+    """Its models equal fits to the same rows."""
     train = RNG.integers(0, 240, 200)
     clf = thresher.FTRLClassifier(passes=2, random_state=3)
     agree(clf, {"l1": [0.1, 1.0]}, TWO, cv=[(train, np.arange(50)), (train[:90], np.arange(40))])
@@ -151,14 +151,14 @@ def test_an_order_of_its_own_is_that_of_a_fit() -> None:
 @pytest.mark.parametrize("class_weight", [None, {"no": 3.0}, "balanced"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_weights(class_weight: Any, weighted: bool) -> None:
-    """Weights of rows and classes; balanced ones are those of each fold."""
+    """Weights of rows and classes; balanced weights are computed per fold."""
     clf = thresher.TruncatedGradientClassifier(class_weight=class_weight, **AS_THEY_LIE)
     fit = {"sample_weight": np.random.default_rng(1).random(240)} if weighted else {}
     agree(clf, {"gravity": ["auto", 0.01]}, TWO, cv=3, fit=fit)
 
 
 def test_parameters_of_the_run_are_searched_too() -> None:
-    """Points that read the rows differently train one group after the other."""
+    """Points with different passes or shuffling train in separate groups."""
     grid = [
         {"passes": [1, 3], "l1": [0.1, 1.0]},
         {"store": ["hashed"], "dtype": ["float64"], "class_weight": [None, {"no": 2.0}]},
@@ -169,7 +169,7 @@ def test_parameters_of_the_run_are_searched_too() -> None:
 
 @pytest.mark.parametrize("shuffle", ["each", "once", "replace", "blocks"])
 def test_shuffled_rows(shuffle: str) -> None:
-    """Models share the order of the rows: the same search finds the same, on any threads."""
+    """All models have the same order of rows; the result does not depend on threads."""
     clf = thresher.TruncatedGradientClassifier(shuffle=shuffle, passes=3, random_state=0)
     grid = {"gravity": [1e-4, 1e-2], "eta0": [0.1, "auto"]}
     one = OnePassSearchCV(clf, grid, cv=3).fit(X, TWO)
@@ -198,14 +198,14 @@ SCORINGS: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("scoring", "refit"), SCORINGS)
 def test_scorings(scoring: Any, refit: Any) -> None:
-    """Any scorer, or several; and what best means."""
+    """Any scorer, several scorers, and any choice of the best point."""
     clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)
     agree(clf, {"gravity": [1e-4, 0.02, 0.05]}, TWO, cv=3, scoring=scoring, refit=refit)
 
 
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_nonzeros(y: Any) -> None:
-    """Counted for each model: those of a scorer that counts them."""
+    """`nonzeros_` equals the result of a scorer that counts nonzeros."""
     clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)
     grid = {"gravity": [1e-4, 0.02, 0.2], "average": [False, True]}
     grids = [grid, {"target_nnz": [4]}]
@@ -225,8 +225,8 @@ def test_frames() -> None:
     assert str(found.best_model_.top(1)[0].name).startswith("f")
 
 
-def test_answers_of_the_best() -> None:
-    """What the best estimator answers, the search answers."""
+def test_predictions_of_the_best() -> None:
+    """The search predicts with the best estimator."""
     clf = thresher.FTRLClassifier(passes=2, random_state=0)
     search = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=3, scoring="roc_auc").fit(X, THREE == 1)
     best = search.best_estimator_
@@ -256,12 +256,12 @@ def test_it_is_an_estimator() -> None:
     ]
 )
 def test_contract(estimator: Any, check: Any) -> None:
-    """What scikit-learn asks of every estimator."""
+    """scikit-learn's checks of estimators."""
     check(estimator)
 
 
 def test_without_refit() -> None:
-    """Scores alone."""
+    """Only scores are available."""
     search = OnePassSearchCV(thresher.FTRLClassifier(passes=1), {"l1": [0.1]}, refit=False)
     search.fit(X, TWO)
     assert search.best_params_ == {"l1": 0.1}
@@ -270,7 +270,7 @@ def test_without_refit() -> None:
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    """A callback is told of each pass and of the scoring."""
+    """The callback gets each pass and the scoring."""
     seen: list[SearchProgress] = []
     clf = thresher.FTRLClassifier(passes=3, random_state=0)
     options = {"cv": 4, "callback": seen.append, "verbose": 1}
@@ -279,7 +279,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     assert {p.lanes for p in seen} == {2 * 4 * 3}
     assert {(p.reading, p.readings, p.passes) for p in seen} == {(1, 1, 3)}
     assert [sorted(p.losses) for p in seen] == [[0, 1]] * len(seen)
-    assert seen[-1].losses[0] < seen[0].losses[0]  # later passes lose less
+    assert seen[-1].losses[0] < seen[0].losses[0]  # later passes have a smaller loss
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(seen)
     assert lines[0].startswith("pass 1/3: 240 rows, 24 models")
@@ -292,7 +292,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("name", [pytest.param("a9a", marks=pytest.mark.soak), "pcmac"])
 def test_real_data(data_dir: Path, name: str) -> None:
-    """On real rows too; and the chosen model is a good one."""
+    """The results are equal on real data, and the chosen model is good."""
     data = datasets.load(name, data_dir)
     rows, y = data.X_train[:4000], data.y_train[:4000]
     clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)

@@ -1,4 +1,4 @@
-"""A search over a source: what it would find in memory, without holding the rows."""
+"""A search of a source gives the results of a search in memory."""
 
 from __future__ import annotations
 
@@ -8,94 +8,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
-from sklearn.model_selection import GridSearchCV, KFold
 
 import thresher
-from support.files import pipe, svmlight, vw
+from support.files import pipe
+from support.source_searches import AS_STORED, agree, files_of, folds
 from thresher import OnePassSearchCV, ParameterError, scan
-from thresher.data.targets import Targets
 from thresher.search.folds import fold_numbers
-from thresher.stability import StreamingStabilitySelection
-from thresher.training.lanes import LaneTeam
 from thresher.training.scores import SCORES
 
-AS_THEY_LIE = {"shuffle": False, "passes": 2}
 OF_CLASSES = [name for name, score in SCORES.items() if score.task == "classifier"]
 OF_VALUES = [name for name, score in SCORES.items() if score.task == "regressor"]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return files of two classes, three classes, values, and names."""
-    folder = tmp_path_factory.mktemp("search")
-    return {
-        "two": svmlight(folder / "two.svm", rows=300),
-        "three": svmlight(folder / "three.svm", rows=300, classes=(2, 4, 9)),
-        "values": svmlight(folder / "values.svm", rows=300, classes=(0, 1, 2, 3, 4, 5)),
-        "names": vw(folder / "names.vw", rows=300),
-    }
+    return files_of(tmp_path_factory.mktemp("search"))
 
 
-def folds(rows: int, count: int) -> list[tuple[Any, Any]]:
-    """Return the folds of a source as splits of rows in memory."""
-    number = fold_numbers(0, rows, count)
-    return [(np.flatnonzero(number != k), np.flatnonzero(number == k)) for k in range(count)]
-
-
-# ---- folds -----------------------------------------------------------------------------------
-
-
-def test_classes_are_counted_and_not_tabled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of several classes, the one of each row is known without what each output is told."""
-    path = svmlight(tmp_path / "rows.svm", rows=120, classes=(2, 4, 9))
-    asked, before = list[int](), Targets.__getitem__
-
-    def told(self: Targets, output: int) -> Any:
-        if len(self) > 1 and output != 0:  # a batch is told of one
-            asked.append(output)
-        return before(self, output)
-
-    clf = thresher.FTRLClassifier(passes=1)
-    monkeypatch.setattr(Targets, "__getitem__", told)
-    search = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, refit=False).fit(scan(path))
-    assert search.best_score_ > 0.5
-    weights = {2: 1.0, 4: 2.0, 9: 1.0}
-    halves = StreamingStabilitySelection(clf.set_params(class_weight=weights), pairs=2)
-    assert halves.fit(scan(path)).n_rows_ >= 118
-    rows, y = load_svmlight_file(str(path))
-    assert halves.fit(rows, y).n_rows_ >= 118
-    assert asked == []
-
-
-def test_folds_are_fixed() -> None:
-    """SplitMix64 of seed 0: its first numbers are published."""
-    assert fold_numbers(0, 1, 2**40).tolist() == [0xE220A8397B1DCDAF % 2**40]
-    assert fold_numbers(1, 2, 1000).tolist() == [
-        0x6E789E6AA1B965F4 % 1000,
-        0x06C45D188009454F % 1000,
-    ]
-    counts = np.bincount(fold_numbers(0, 100_000, 5))
-    assert (np.abs(counts - 20_000) < 600).all()
-
-
-@given(st.integers(0, 2**40), st.lists(st.integers(0, 50), max_size=6), st.integers(2, 11))
-def test_folds_do_not_depend_on_blocks(first: int, sizes: list[int], count: int) -> None:
-    """However rows are cut."""
-    starts = first + np.cumsum([0, *sizes])
-    parts = [fold_numbers(int(at), size, count) for at, size in zip(starts, sizes, strict=False)]
-    whole = fold_numbers(first, sum(sizes), count)
-    assert np.concatenate([np.zeros(0, int), *parts]).tolist() == whole.tolist()
-
-
-# ---- as in memory ----------------------------------------------------------------------------
-
-# At an alpha of 1e-3, a change of the last bit of these rows moves the scores of averaged SGD,
-# trained alone, by 3e-4.
+# With alpha = 1e-3, a change of the last bit of these rows changes the scores of a single averaged
+# SGD model by 3e-4.
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("TruncatedGradient", {"gravity": [1e-3, 0.05], "average": [False, True]}),
     ("ForwardBackward", {"l1": [1e-3, 0.05]}),
@@ -105,32 +37,13 @@ RULES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def agree(path: Path, estimator: Any, grid: Any, scoring: list[str], **options: Any) -> Any:
-    """Search a file and its rows in memory; both must find the same."""
-    X, y = load_svmlight_file(str(path))
-    y = y if estimator.task == "regressor" else y.astype(int)
-    refit = scoring[0]
-    ours = OnePassSearchCV(estimator, grid, scoring=scoring, refit=refit, cv=4, **options)
-    ours.fit(scan(path))
-    theirs = GridSearchCV(estimator, grid, scoring=scoring, refit=refit, cv=folds(300, 4))
-    theirs.fit(X, y)
-    for name, expected in theirs.cv_results_.items():
-        if name.startswith(("split", "mean_test", "std_test")):
-            np.testing.assert_allclose(ours.cv_results_[name], expected, rtol=1e-6, err_msg=name)
-    assert set(ours.cv_results_) == set(theirs.cv_results_)
-    assert ours.n_splits_ == 4
-    in_memory = OnePassSearchCV(estimator, grid, cv=folds(300, 4), refit=False).fit(X, y)
-    assert ours.nonzeros_.tolist() == in_memory.nonzeros_.tolist()
-    return ours
-
-
 @pytest.mark.filterwarnings("ignore:.*all weights are zero")
 @pytest.mark.parametrize("name", ["two", "three"])
 @pytest.mark.parametrize(("rule", "grid"), RULES)
 def test_classifiers(files: dict[str, Path], rule: str, grid: Any, name: str) -> None:
-    """All scores, of two classes and of more."""
+    """All scores, with two and with more classes."""
     cls = getattr(thresher, f"{rule}Classifier")
-    found = agree(files[name], cls(dtype="float64", **AS_THEY_LIE), grid, OF_CLASSES)
+    found = agree(files[name], cls(dtype="float64", **AS_STORED), grid, OF_CLASSES)
     assert found.best_score_ > 0.5
     assert found.classes_.tolist() == ([-1, 1] if name == "two" else [2, 4, 9])
 
@@ -138,30 +51,30 @@ def test_classifiers(files: dict[str, Path], rule: str, grid: Any, name: str) ->
 @pytest.mark.filterwarnings("ignore:.*all weights are zero")
 @pytest.mark.parametrize(("rule", "grid"), RULES)
 def test_regressors(files: dict[str, Path], rule: str, grid: Any) -> None:
-    """All scores of values."""
+    """All scores of regressions."""
     cls = getattr(thresher, f"{rule}Regressor")
-    agree(files["values"], cls(dtype="float64", loss="huber", **AS_THEY_LIE), grid, OF_VALUES)
+    agree(files["values"], cls(dtype="float64", loss="huber", **AS_STORED), grid, OF_VALUES)
 
 
 def test_mirror_descent(files: dict[str, Path]) -> None:
-    """Its norm is that of the number of features, which the look before tells."""
-    clf = thresher.MirrorDescentClassifier(**AS_THEY_LIE)
+    """Its norm depends on the number of features, which is found before training."""
+    clf = thresher.MirrorDescentClassifier(**AS_STORED)
     agree(files["two"], clf, {"l1": [1e-3, 1e-2]}, ["accuracy", "neg_log_loss"])
 
 
 def test_stores_threads_and_memory(files: dict[str, Path]) -> None:
-    """None of them matters."""
+    """The result does not depend on store, threads and memory limit."""
     grid = {"l1": [0.1, 2.0], "loss": ["logistic", "clipped_square"]}
     for options in ({}, {"n_jobs": 2}, {"memory_limit": 60 * 64 * 3}):
         for store in ("dense", "hashed"):
-            clf = thresher.FTRLClassifier(dtype="float64", store=store, **AS_THEY_LIE)
+            clf = thresher.FTRLClassifier(dtype="float64", store=store, **AS_STORED)
             options = {} if store == "hashed" else options
             found = agree(files["three"], clf, grid, ["accuracy", "neg_log_loss"], **options)
             assert found.n_readings_ >= 2
 
 
-def test_the_last_fit_is_to_the_source(files: dict[str, Path]) -> None:
-    """Shuffled within blocks, as a fit to the source is."""
+def test_the_final_fit_is_to_the_source(files: dict[str, Path]) -> None:
+    """It equals a fit to the source, shuffled within blocks."""
     clf = thresher.TruncatedGradientClassifier(passes=2, random_state=0)
     search = OnePassSearchCV(clf, {"gravity": ["auto", 0.01]}, cv=3).fit(scan(files["two"]))
     alone = clf.set_params(**search.best_params_).fit(scan(files["two"]))
@@ -186,8 +99,8 @@ class Counted:
 
 
 def test_how_often_it_reads(files: dict[str, Path]) -> None:
-    """Once for each pass and once to score; before, once for labels or width not known yet."""
-    for cls, options, looks in (
+    """It reads once per pass and once to score; once more if labels or width are not known."""
+    for cls, options, before in (
         (thresher.FTRLClassifier, {}, 1),
         (thresher.FTRLRegressor, {}, 1),
         (thresher.FTRLRegressor, {"bits": 10}, 0),
@@ -196,11 +109,11 @@ def test_how_often_it_reads(files: dict[str, Path]) -> None:
         counted = Counted(source)
         search = OnePassSearchCV(cls(passes=3), {"l1": [0.1, 0.3, 1.0]}, cv=5, refit=False)
         search.fit(source)
-        assert counted.count == looks + 3 + 1
+        assert counted.count == before + 3 + 1
 
 
 def test_progress() -> None:
-    """A callback is told now and then, and of the losses so far."""
+    """The callback is called at intervals, with the losses so far."""
     seen: list[Any] = []
     batches = [(np.eye(3), np.array([0, 1, 1]))] * 3
 
@@ -226,13 +139,13 @@ def test_names(files: dict[str, Path]) -> None:
 
 
 def test_weights(tmp_path: Path) -> None:
-    """Rows of weight 0 neither teach nor count; class weights are those of a fit."""
+    """Rows of weight 0 are neither learned nor scored; class weights equal those of a fit."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     y = (X[:, 0] > 0).astype(int)
     weights = (np.arange(200) % 4 > 0).astype(float)
     y[weights == 0] ^= 1
-    clf = thresher.FTRLClassifier(dtype="float64", class_weight={0: 2.0}, **AS_THEY_LIE)
+    clf = thresher.FTRLClassifier(dtype="float64", class_weight={0: 2.0}, **AS_STORED)
     source = scan(lambda: iter([(X[:70], y[:70], weights[:70]), (X[70:], y[70:], weights[70:])]))
     ours = OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=3, refit=False).fit(source)
     for fold, (train, test) in enumerate(folds(200, 3)):
@@ -243,8 +156,8 @@ def test_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_balanced_classes(files: dict[str, Path], name: str) -> None:
-    """The weights of a fold are those of the rows it learns from: folds train apart."""
-    clf = thresher.FTRLClassifier(dtype="float64", class_weight="balanced", **AS_THEY_LIE)
+    """Each fold has the class weights of its training rows, so folds train separately."""
+    clf = thresher.FTRLClassifier(dtype="float64", class_weight="balanced", **AS_STORED)
     found = agree(files[name], clf, {"l1": [0.1, 2.0]}, ["accuracy", "neg_log_loss"])
     assert found.n_readings_ == 4
     plain = OnePassSearchCV(clf.set_params(class_weight=None), {"l1": [0.1, 2.0]}, cv=4)
@@ -253,8 +166,8 @@ def test_balanced_classes(files: dict[str, Path], name: str) -> None:
     assert (plain.nonzeros_ != found.nonzeros_).any()
 
 
-def test_balanced_classes_of_rows_as_they_come(files: dict[str, Path]) -> None:
-    """Where rows can be read twice, they are counted first; a pipe is refused, with the reason."""
+def test_balanced_classes_with_progressive_scores(files: dict[str, Path]) -> None:
+    """A file is read once more to count the rows of each class; a pipe is an error."""
     X, y = load_svmlight_file(str(files["three"]))
     clf = thresher.FTRLClassifier(dtype="float64", passes=1, class_weight="balanced")
     options = {"param_grid": {"l1": [0.1, 2.0]}, "cv": "progressive", "refit": False}
@@ -269,18 +182,18 @@ def test_balanced_classes_of_rows_as_they_come(files: dict[str, Path]) -> None:
         search.fit(pipe(X.toarray(), y.astype(int)), classes=[2, 4, 9])
 
 
-def test_rates_and_stores_that_rows_decide(files: dict[str, Path]) -> None:
-    """The first rows decide the rate of FTRL, and names the store, as in a fit."""
+def test_automatic_rates_and_stores(files: dict[str, Path]) -> None:
+    """As in a fit, the first rows decide the rate of FTRL, and names decide the store."""
     X, y = load_svmlight_file(str(files["two"]))
     for rows in ((scan(files["two"]),), (X, y.astype(int))):
-        clf = thresher.FTRLClassifier(alpha="auto", dtype="float64", **AS_THEY_LIE)
+        clf = thresher.FTRLClassifier(alpha="auto", dtype="float64", **AS_STORED)
         grid = {"l1": [0.1, 2.0], "alpha": ["auto", 0.05]}
         found = OnePassSearchCV(clf, grid, cv=4).fit(*rows)
         rate = clf.fit(*rows).model_.parameters["alpha"]
         assert isinstance(rate, float)
-        told = OnePassSearchCV(clf, {**grid, "alpha": [rate, 0.05]}, cv=4).fit(*rows)
+        given = OnePassSearchCV(clf, {**grid, "alpha": [rate, 0.05]}, cv=4).fit(*rows)
         for name in ("mean_test_score", "std_test_score"):
-            assert found.cv_results_[name].tolist() == told.cv_results_[name].tolist()
+            assert found.cv_results_[name].tolist() == given.cv_results_[name].tolist()
     path = thresher.SparsityPath(clf, [0.1, 2.0]).fit(scan(files["two"]))
     assert {model.parameters["alpha"] for model in path.models_ if model} == {rate}
     named = thresher.FTRLClassifier(store="auto", passes=1)
@@ -291,11 +204,11 @@ def test_rates_and_stores_that_rows_decide(files: dict[str, Path]) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cv", [3, "progressive"])
 def test_weights_that_are_all_zero(cv: Any) -> None:
-    """There is nothing to learn, or nothing to score by: an error, and no warnings of numpy's."""
+    """Nothing can be learned or scored: an error, without warnings of NumPy."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     y = (X[:, 0] > 0).astype(int)
-    clf = thresher.FTRLClassifier(**AS_THEY_LIE)
+    clf = thresher.FTRLClassifier(**AS_STORED)
     none = scan(lambda: iter([(X, y, np.zeros(60))]))
     with pytest.raises(thresher.DataError, match="the weights of all rows are 0"):
         OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=cv).fit(none)
@@ -304,118 +217,3 @@ def test_weights_that_are_all_zero(cv: Any) -> None:
         some = scan(lambda: iter([(X, y, weights)]))
         with pytest.raises(thresher.DataError, match="the weights of all rows of fold 1 are 0"):
             OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=cv).fit(some)
-
-
-# ---- what is refused -------------------------------------------------------------------------
-
-
-@pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No model may learn."""
-
-    def learn(*_: Any, **__: Any) -> None:
-        raise AssertionError("a model has begun to learn")
-
-    monkeypatch.setattr(LaneTeam, "learn", learn)
-
-
-REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({}, {"scoring": "roc_auc"}, "only by sums over rows: accuracy, balanced_accuracy"),
-    ({}, {"scoring": ["accuracy", "r2"], "refit": "r2"}, "got 'r2'"),
-    ({}, {"scoring": lambda clf, X, y: 1.0}, "only by sums over rows"),
-    ({"loss": "hinge"}, {"scoring": "neg_log_loss"}, "losses that do: logistic, clipped_square"),
-    ({}, {"cv": KFold(3)}, "cv must be a number of folds >= 2, or 'progressive'"),
-    ({}, {"cv": 1}, "'cv' parameter of OnePassSearchCV must be an int in the range"),
-    ({}, {"cv": [([0], [1])]}, "cv must be a number of folds >= 2"),
-    (
-        {"class_weight": {5: 2.0}},
-        {},
-        "class_weight has weights of \\['5'\\], which are not",
-    ),
-    ({}, {"fit": {"y": [1]}}, "a source has its own labels and weights"),
-    ({}, {"fit": {"classes": [1]}}, "at least 2 classes"),
-    ({}, {"memory_limit": 100}, "a single model of this grid takes"),
-]
-
-
-@pytest.mark.usefixtures("untrained")
-@pytest.mark.parametrize(("params", "options", "message"), REFUSED)
-def test_refused(files: dict[str, Path], params: Any, options: Any, message: str) -> None:
-    """Errors before anything is trained."""
-    fit = dict(options).pop("fit", {})
-    options = {name: value for name, value in options.items() if name != "fit"}
-    search = OnePassSearchCV(thresher.FTRLClassifier(**params), {"l1": [0.1]}, **options)
-    with pytest.raises((ValueError, MemoryError), match=message):
-        search.fit(scan(files["two"]), **fit)
-
-
-@pytest.mark.usefixtures("untrained")
-def test_refused_of_sources(files: dict[str, Path], tmp_path: Path) -> None:
-    """What a source has, or has not."""
-    clf = thresher.FTRLClassifier(passes=1)
-    grid = {"l1": [0.1]}
-    rows = np.eye(4), np.array([0, 1, 0, 1])
-    with pytest.raises(ParameterError, match="features with names need store='hashed'"):
-        OnePassSearchCV(clf, grid).fit(scan(files["names"]))
-    with pytest.raises(ParameterError, match="can be read only once: passes must be 1; got 20"):
-        OnePassSearchCV(thresher.FTRLClassifier(), grid).fit(pipe(*rows))
-    with pytest.raises(ParameterError, match="all points of the grid must have the same"):
-        OnePassSearchCV(clf, {"dtype": ["float32", "float64"]}).fit(pipe(*rows))
-    truncated = thresher.TruncatedGradientClassifier()
-    with pytest.raises(ParameterError, match="certify needs rows in memory"):
-        OnePassSearchCV(truncated, {"certify": [True]}).fit(scan(files["two"]))
-    perceptron = thresher.MarginPerceptronClassifier(levels=(0.1,))
-    with pytest.raises(ParameterError, match="levels needs rows in memory"):
-        OnePassSearchCV(perceptron, {"margin": [0.1]}).fit(scan(files["two"]))
-    rare = tmp_path / "rare.svm"
-    rare.write_text("1 1:1\n-1 2:1\n" * 20 + "7 3:1\n")
-    fold = fold_numbers(40, 1, 5)[0]
-    with pytest.raises(
-        ParameterError, match=f"training part of split {fold} has no row of class 7"
-    ):
-        OnePassSearchCV(clf, grid).fit(scan(rare))
-    few = tmp_path / "few.svm"
-    few.write_text("1 1:1\n-1 2:1\n" * 3)
-    with pytest.raises(ParameterError, match=r"cv: fold \d+ has none of the 6 rows of"):
-        OnePassSearchCV(clf, grid, cv=20).fit(scan(few))
-    mirror = thresher.MirrorDescentClassifier(passes=1)
-    with pytest.raises(ParameterError, match="number of features decides its norm"):
-        OnePassSearchCV(mirror, {"l1": [0.1]}).fit(pipe(*rows))
-    empty = tmp_path / "empty.svm"
-    empty.write_text("# nothing\n")
-    with pytest.raises(thresher.DataError, match="no rows"):
-        OnePassSearchCV(clf, grid).fit(scan(empty))
-
-
-def test_a_pipe_that_is_too_wide() -> None:
-    """Memory is looked at before weights are made for more features."""
-    X = np.zeros((20, 3000))
-    X[:10, 0], X[10:, 2999] = 1.0, 1.0
-    search = OnePassSearchCV(
-        thresher.FTRLClassifier(passes=1), {"l1": [0.1, 1.0]}, memory_limit=10_000
-    )
-    with pytest.raises(MemoryError, match="memory_limit is 10,000"):
-        search.fit(pipe(X, np.arange(20) % 2, size=5))
-
-
-def test_labels_that_a_loss_does_not_take() -> None:
-    """Those of every loss of the grid are refused, and not of the estimator's alone."""
-    reg = thresher.FTRLRegressor(passes=1)
-    search = OnePassSearchCV(reg, {"loss": ["squared", "poisson", "clipped_square"]})
-    with pytest.raises(thresher.DataError, match="the label is -3; loss poisson needs >= 0"):
-        search.fit(pipe(np.eye(4), np.array([0.0, 1.0, -3.0, 0.0])))
-
-
-def test_labels_of_two_kinds() -> None:
-    """Numbers and words cannot be put in an order."""
-    batches = [(np.eye(2), np.array([0, 1])), (np.eye(2), np.array(["no", "yes"]))]
-    search = OnePassSearchCV(thresher.FTRLClassifier(), {"l1": [0.1]})
-    with pytest.raises(ParameterError, match="labels are partly numbers and partly words"):
-        search.fit(scan(lambda: iter(batches * 10)))
-
-
-def test_a_label_that_is_not_a_class() -> None:
-    """The error names the row."""
-    search = OnePassSearchCV(thresher.FTRLClassifier(passes=1), {"l1": [0.1]})
-    with pytest.raises(thresher.DataError, match="label is 3; labels must be -1 and 1, or 0 and 1"):
-        search.fit(pipe(np.eye(4), np.array([0, 1, 3, 0])))

@@ -1,4 +1,4 @@
-"""SparsityPath: error against nonzeros, equal to fits of each gravity and fold alone."""
+"""SparsityPath: errors and nonzeros equal those of separate fits of each gravity and fold."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TRUNCATED = thresher.TruncatedGradientClassifier(**NATURAL)
 )
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.filterwarnings("ignore:.*all weights are zero")
-def test_equals_fits_alone(estimator, gravities, classes):
+def test_equals_separate_fits(estimator, gravities, classes):
     y = Y if classes == 2 else np.digitize(X[:, 2] - X[:, 5], [-0.5, 0.5])
     path = SparsityPath(estimator, gravities[::-1], cv=4, n_jobs=2).fit(sp.csr_matrix(X), y)
     name = "gravity" if "gravity" in estimator.get_params() else "l1"
@@ -68,7 +68,7 @@ def test_equals_fits_alone(estimator, gravities, classes):
     assert path.chosen_gravity_ == gravities[path.chosen_index_]
 
 
-def test_estimators_answer():
+def test_estimators_predict():
     path = SparsityPath(TRUNCATED, GRAVITIES).fit(X, Y)
     for fitted, gravity in (
         (path.best_estimator_, path.best_gravity_),
@@ -84,7 +84,7 @@ def test_estimators_answer():
     )
 
 
-def test_estimators_are_of_their_kind_and_final():
+def test_estimators_have_their_class_and_cannot_continue():
     path = SparsityPath(TRUNCATED, GRAVITIES).fit(X, Y)
     fitted = path.chosen_estimator_
     assert type(fitted) is thresher.TruncatedGradientClassifier
@@ -96,24 +96,24 @@ def test_estimators_are_of_their_kind_and_final():
         copied.fit(X, Y)
     assert fitted.model_.frontier.at == path.chosen_index_
     assert fitted.score(X, Y) > 0.8
-    anew = clone(fitted).fit(X, Y)
-    assert anew.model_.frontier is None
-    np.testing.assert_array_equal(anew.predict(X), fitted.predict(X))
+    again = clone(fitted).fit(X, Y)
+    assert again.model_.frontier is None
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
 @pytest.mark.parametrize("limit", [None, 30 * 8 * 9])
 def test_scores_weights_splitters_and_memory(limit):
     weights = RNG.uniform(0.5, 2.0, len(Y))
-    told = []
+    reports = []
     path = SparsityPath(
         TRUNCATED,
         GRAVITIES,
         cv=KFold(3),
         scoring="neg_log_loss",
         memory_limit=limit,
-        callback=told.append,
+        callback=reports.append,
     ).fit(X, Y, weights)
-    assert (max(progress.readings for progress in told) == 1) == (limit is None)
+    assert (max(progress.readings for progress in reports) == 1) == (limit is None)
     assert path.frontier_.measure == "log loss"
     scores = cross_val_score(
         clone(TRUNCATED).set_params(gravity=0.01), X, Y, cv=KFold(3), scoring="neg_log_loss",
@@ -124,7 +124,7 @@ def test_scores_weights_splitters_and_memory(limit):
     np.testing.assert_allclose(path.models_[1].weights, alone.model_.weights, atol=1e-10)
 
 
-def test_regression_and_own_scores():
+def test_regression_and_custom_scores():
     y = X[:, 2] - X[:, 5]
     regressor = thresher.ForwardBackwardRegressor(**NATURAL)
     path = SparsityPath(regressor, [1e-4, 1e-2]).fit(X, y)
@@ -153,7 +153,7 @@ def test_regression_and_own_scores():
         thresher.MarginPerceptronClassifier,
     ],
 )
-def test_default_gravities_go_from_dense_to_empty(cls):
+def test_default_gravities_range_from_dense_to_empty(cls):
     path = SparsityPath(cls(passes=2, random_state=0)).fit(X, Y)
     assert len(path.gravities_) == 15
     np.testing.assert_allclose(path.gravities_[-1] / path.gravities_[0], 1e4, rtol=0.01)
@@ -162,7 +162,7 @@ def test_default_gravities_go_from_dense_to_empty(cls):
 
 
 def test_largest_default_gravity_is_that_of_the_optimum():
-    """Coordinate descent, which finds the optimum, has no weights at it, and some just below."""
+    """Coordinate descent, which finds the optimum, has weights only below that gravity."""
     largest = SparsityPath(thresher.DualAveragingClassifier(passes=1)).fit(X, Y).gravities_[-1]
     for share, some in ((1.01, False), (0.97, True)):
         optimal = thresher.CoordinateDescentClassifier(l1=share * largest, random_state=0)
@@ -194,10 +194,10 @@ def test_gradients_take_no_more_than_the_limit():
     SparsityPath(clf)._default(rows, limit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < limit  # each copy of the gradients of all 50 outputs at once is as large
+    assert peak < limit  # one copy of the gradients of all 50 outputs would be as large
 
 
-def test_classes_weigh_in_default_gravities():
+def test_class_weights_change_default_gravities():
     y = np.where(Y == "yes", 1, 0)
     plain = thresher.TruncatedGradientClassifier(loss="logistic")
     heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 50.0})
@@ -209,8 +209,8 @@ def test_classes_weigh_in_default_gravities():
     assert ends[1] == pytest.approx(SparsityPath(heavy)._default(source, 10**9)[-1], rel=5e-3)
 
 
-def test_nothing_to_choose_from():
-    with pytest.raises(thresher.DataError, match="gravities: no feature has anything to do with"):
+def test_labels_without_relation_to_features():
+    with pytest.raises(thresher.DataError, match="gravities: no feature is related to"):
         SparsityPath(TRUNCATED).fit(np.zeros((20, 3)), Y[:20])
 
 
@@ -234,7 +234,7 @@ def test_source(tmp_path, classes):
     assert path.table() == of_matrix.table()
 
 
-def test_pipe_is_scored_as_it_goes(tmp_path):
+def test_a_pipe_has_progressive_scores(tmp_path):
     file = svmlight(tmp_path / "rows.svm", rows=500)
     rows, y = load_svmlight_file(str(file))
     estimator = thresher.ForwardBackwardClassifier(passes=1, shuffle=False, dtype="float64")
@@ -262,7 +262,7 @@ def test_named_features(tmp_path):
         assert all(name.startswith(("word^w", "age^")) for name in model.names.values())
 
 
-# ---- shown ---------------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 
 
 def test_table_chart_page_and_plot():
@@ -289,7 +289,7 @@ def test_table_chart_page_and_plot():
     matplotlib.pyplot.close(ax.figure)
 
 
-def test_plot_says_what_is_missing(monkeypatch):
+def test_plot_needs_matplotlib(monkeypatch):
     path = SparsityPath(TRUNCATED, GRAVITIES).fit(X, Y)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
@@ -315,7 +315,7 @@ def test_frontier_of_equals_and_failures():
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
-        (thresher.AveragedSGDClassifier(), {}, "must be of a rule with a gravity or l1 .*none"),
+        (thresher.AveragedSGDClassifier(), {}, "must have a rule with a gravity or l1 .*neither"),
         (thresher.StabilizedClassifier(), {}, "learn row by row"),
         (TRUNCATED, {"gravities": [0.1]}, "gravities must be at least 2 different numbers"),
         (TRUNCATED, {"gravities": [0.1, 0.1]}, "gravities must be at least 2 different numbers"),
@@ -329,22 +329,22 @@ def test_frontier_of_equals_and_failures():
         (TRUNCATED, {"scoring": ["accuracy", "f1"]}, "scoring must be a single score.*'f1'"),
         (TRUNCATED, {"scoring": {"score": "accuracy"}}, "scoring must be a single score"),
         (TRUNCATED, {"scoring": lambda *_: {"a": 1.0, "b": 2.0}}, "must be a single.*returns a, b"),
-        (thresher.MirrorDescentClassifier(), {}, "threshold='paper' l1 is taken from each step"),
+        (thresher.MirrorDescentClassifier(), {}, "threshold='paper' each step subtracts l1"),
     ],
 )
-def test_what_is_refused(estimator, options, message):
+def test_errors(estimator, options, message):
     path = SparsityPath(estimator, **options)
     with pytest.raises((ParameterError, ValueError, MemoryError), match=message):
         path.fit(X, Y)
     assert not hasattr(path, "errors_")
 
 
-def test_sources_that_are_refused(tmp_path):
+def test_errors_of_sources(tmp_path):
     path = SparsityPath(clone(TRUNCATED).set_params(passes=1), GRAVITIES)
     source = thresher.scan(svmlight(tmp_path / "rows.svm", rows=40))
     with pytest.raises(ParameterError, match="a source has its own labels and weights"):
         path.fit(source, Y)
-    with pytest.raises(ParameterError, match="classes= is for sources"):
+    with pytest.raises(ParameterError, match="classes= is only for sources"):
         path.fit(X, Y, classes=["no", "yes"])
     with pytest.raises(ParameterError, match=r"can be read only once, .* give gravities"):
         SparsityPath(TRUNCATED).fit(thresher.scan(iter([(X, Y)])))
@@ -366,7 +366,7 @@ def test_all_diverge():
 def test_a_model_of_all_rows_that_diverges_is_not_chosen(tmp_path, held):
     rows, labels = X.copy(), np.where(Y == "yes", 1, -1)
     fold = fold_numbers(0, 400, 2)
-    far = [fold.argmax(), fold.argmin()]  # the models of folds see but one of them
+    far = [fold.argmax(), fold.argmin()]  # the model of a fold learns only one of them
     rows[far], labels[far] = 0.0, [1, -1]
     rows[far, 9] = 1e13
     wild = thresher.TruncatedGradientClassifier(
@@ -379,7 +379,7 @@ def test_a_model_of_all_rows_that_diverges_is_not_chosen(tmp_path, held):
         given, splits = (thresher.scan(tmp_path / "rows.svm"),), 2
     with pytest.raises(DivergenceError, match=r"no gravity has an error.*all rows: "):
         SparsityPath(wild, [1e-6, 1e-5], cv=splits).fit(*given)
-    # a gravity that leaves nothing alive takes the far weights away before they are met again
+    # A gravity that makes all weights zero removes these weights before their next row.
     path = SparsityPath(wild, [1e-6, 1e30], cv=splits).fit(*given)
     assert path.failures_[0].startswith("all rows: ")
     assert path.failures_[1] == ""

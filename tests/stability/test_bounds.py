@@ -47,7 +47,7 @@ def test_bounds_are_the_published_ones(B: int, threshold: float, p: int, share: 
 
 
 def largest_tail(B: int, mean: float, j: int) -> float:
-    """Return the largest P(Z >= j/B) of a unimodal Z on 0, 1/B, ..., 1 of this mean."""
+    """Return the largest P(Z >= j/B) over unimodal Z on 0, 1/B, ..., 1 with this mean."""
     values, best = np.arange(B + 1) / B, 0.0
     rise = np.eye(B + 1)[:-1] - np.eye(B + 1)[1:]  # f[i] - f[i + 1]
     for mode in range(B + 1):
@@ -67,10 +67,10 @@ def largest_tail(B: int, mean: float, j: int) -> float:
 @pytest.mark.parametrize("theta", [0.05, 0.3, 0.55])
 @pytest.mark.parametrize("B", [5, 10])
 def test_unimodal_bound_is_above_the_worst_unimodal_distribution(B: int, theta: float) -> None:
-    """A feature selected with probability theta is in both halves with theta^2.
+    """A feature selected with probability theta is selected by both halves with theta^2.
 
-    If it is selected in a share of tau of the 2 B fits, both halves of at least 2 tau - 1 of the
-    pairs select it: the theorem bounds the probability of that by C theta^2.
+    If a share of tau of the 2 B fits selects it, both halves select it in a share of at least
+    2 tau - 1 of the pairs. The theorem bounds the probability of that by C theta^2.
     """
     ratios = []
     for needed in range(B + 1, 2 * B + 1):
@@ -83,10 +83,10 @@ def test_unimodal_bound_is_above_the_worst_unimodal_distribution(B: int, theta: 
         constant = bound.number / (theta**2 * 100)
         assert tail <= constant * theta**2 * (1 + 1e-9), needed
         ratios.append(tail / (constant * theta**2))
-    assert max(ratios) > 0.85  # and not far above
+    assert max(ratios) > 0.85  # the bound is tight
 
 
-def test_bounds_that_are_not_there() -> None:
+def test_bounds_that_do_not_exist() -> None:
     assert "above 1/2" in str(false_selections_bound(5, 100, threshold=0.5))
     assert "above 1/2" in str(false_selections_bound(5, 100, threshold=0.2, unimodal=True))
     assert "1/sqrt(3)" in str(false_selections_bound(60, 100, threshold=0.9, unimodal=True))
@@ -98,7 +98,7 @@ def test_bounds_that_are_not_there() -> None:
     assert "unimodal" in false_selections_bound(1, 100, unimodal=True).assumptions
 
 
-def test_bounds_that_say_nothing() -> None:
+def test_useless_bounds() -> None:
     for q, useful in ((10, True), (44, True), (45, False), (100, False)):  # 5 q^2 / p, p = 100
         bound = false_selections_bound(q, 100, threshold=0.6)
         assert bound.number == pytest.approx(q * q / 20)
@@ -126,7 +126,7 @@ def test_bounds_of_bad_numbers(bad: dict[str, Any], message: str) -> None:
 
 
 def test_false_selections_on_noise_stay_below_the_bounds() -> None:
-    """Of noise, all selections are false; the bounds hold for their mean."""
+    """On noise, all selections are false; their mean is below the bounds."""
     p, rounds = 100, 40
     thresholds = [0.55, 0.6, 0.7, 0.75, 0.8, 0.9]
     counts = np.zeros((rounds, len(thresholds)))
@@ -144,4 +144,4 @@ def test_false_selections_on_noise_stay_below_the_bounds() -> None:
         worst = false_selections_bound(10, p, threshold=threshold, pairs=20)
         sharp = false_selections_bound(10, p, threshold=threshold, pairs=20, unimodal=True)
         assert mean <= sharp.number < worst.number, threshold
-    assert counts[:, 0].mean() > 0.5  # there was something to bound
+    assert counts[:, 0].mean() > 0.5  # there were false selections

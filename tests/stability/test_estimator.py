@@ -65,7 +65,7 @@ def test_not_fitted() -> None:
             ask()
 
 
-def test_callback_sees_every_pair_and_can_end_it() -> None:
+def test_callback_is_called_for_every_pair_and_can_end_the_selection() -> None:
     records: list[PairsDone] = []
     StabilitySelection(
         SPARSE, pairs=5, n_jobs=2, random_state=0, callback=records.append
@@ -78,11 +78,11 @@ def test_callback_sees_every_pair_and_can_end_it() -> None:
     assert three.n_selected_mean_ == records[2].n_selected_mean
     shares = three.selection_probabilities_.data * 6
     np.testing.assert_allclose(shares, shares.round())
-    assert three.unimodal_bound_.number is None  # three pairs are too few at 0.6
+    assert three.unimodal_bound_.number is None  # three pairs are too few for a threshold of 0.6
 
 
 def test_seeds_of_the_estimator() -> None:
-    """A random_state of the estimator's own is kept; None follows from the selection's."""
+    """A random_state of the estimator is kept; None is replaced by a seed of the selection."""
     own = StabilitySelection(clone(SPARSE).set_params(random_state=7), pairs=2, random_state=0)
     assert own.fit(X, Y).estimator_.random_state == 7
     free = StabilitySelection(SPARSE, pairs=2, random_state=0).fit(X, Y)
@@ -138,7 +138,7 @@ def fail(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_what_fails_or_is_interrupted_changes_nothing() -> None:
+def test_a_failed_or_interrupted_fit_changes_nothing() -> None:
     new = StabilitySelection(SPARSE, pairs=2, random_state=0)
     old = clone(new).fit(pd.DataFrame(X, columns=[f"f{j}" for j in range(40)]), Y)
     before = [dict(vars(selector)) for selector in (new, old)]
@@ -147,7 +147,7 @@ def test_what_fails_or_is_interrupted_changes_nothing() -> None:
 
     class Breaks(FTRLClassifier):
         def fit(self, X: Any, y: Any) -> Any:
-            if len(y) > 200:  # all rows: the refit
+            if len(y) > 200:  # the refit has all rows
                 raise MemoryError
             return super().fit(X, y)
 
@@ -175,7 +175,7 @@ def test_rows_of_zeros(make: Any) -> None:
     for bound in (selector.false_selections_bound_, selector.unimodal_bound_):
         assert bound.number is None
         assert str(bound) == (
-            "not available, because X has no values other than zero: there is nothing to select"
+            "not available, because all values of X are zero: there is nothing to select"
         )
 
 

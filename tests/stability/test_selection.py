@@ -1,4 +1,4 @@
-"""Stability selection: what it fits on which rows, and what it finds."""
+"""Stability selection: the halves, the fits, and the selected features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thresher.stability import (
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """Select by chance, and write down what was fitted on which rows."""
+    """Selects features at random, and records the rows of each fit."""
 
     log: list[tuple[np.ndarray, np.ndarray, int, np.ndarray]] = []  # noqa: RUF012
 
@@ -43,7 +43,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 @given(st.integers(6, 41), st.integers(1, 6), st.floats(0.05, 1.0), st.integers(0, 10**6))
 def test_probabilities_by_recount(rows: int, pairs: int, threshold: float, seed: int) -> None:
-    """P-17: count again which fits selected which features."""
+    """P-17: probabilities equal counts of the recorded fits."""
     Recorder.log.clear()
     numbered = np.column_stack([np.arange(rows), np.ones((rows, 7))])
     y = np.random.default_rng(seed).permutation(np.arange(rows) % 3 == 0)
@@ -90,7 +90,7 @@ def test_probabilities_by_recount(rows: int, pairs: int, threshold: float, seed:
     )
 
 
-def test_halves_without_strata_and_of_both_kinds() -> None:
+def test_halves_without_strata_of_classifiers_and_regressors() -> None:
     y = np.arange(40) % 2 == 0
     differences = []
     for stratify in (True, False):
@@ -103,8 +103,8 @@ def test_halves_without_strata_and_of_both_kinds() -> None:
     assert differences[1] > 0
 
 
-def test_every_row_is_left_out_at_times() -> None:
-    """Of an odd number of rows one is left out, and not always the same."""
+def test_every_row_is_sometimes_left_out() -> None:
+    """If the number of rows is odd, one is left out, and not always the same."""
     Recorder.log.clear()
     rows = np.column_stack([np.arange(9), np.ones(9)])
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
@@ -141,7 +141,7 @@ def test_threads_change_nothing(n_jobs: int) -> None:
     ids=lambda e: type(e).__name__,
 )
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csc_matrix])
-def test_finds_what_matters(estimator: Any, make: Any) -> None:
+def test_selects_the_relevant_features(estimator: Any, make: Any) -> None:
     selector = StabilitySelection(estimator, pairs=10, threshold=0.9, random_state=0)
     assert is_classifier(selector)
     selector.fit(make(X), Y)
@@ -179,14 +179,14 @@ def test_regression_and_weights_in_one_dimension() -> None:
 
 def test_support_of_any_estimator() -> None:
     forest = RandomForestClassifier(n_estimators=10, max_depth=3)
-    with pytest.raises(ParameterError, match=r"RandomForestClassifier has none; support_of can"):
+    with pytest.raises(ParameterError, match=r"RandomForestClassifier has none; give support_of"):
         StabilitySelection(forest, pairs=1).fit(X, Y)
     selector = StabilitySelection(
         forest, pairs=3, support_of=lambda f: f.feature_importances_ > 0.1, random_state=0
     ).fit(X, Y)
     assert selector.selected_.tolist() == [4, 9]
     bad = StabilitySelection(forest, pairs=1, support_of=lambda _: [40])
-    with pytest.raises(ParameterError, match=r"support_of\(estimator\) must hold .* 0\.\.39"):
+    with pytest.raises(ParameterError, match=r"support_of\(estimator\) must have .* 0\.\.39"):
         bad.fit(X, Y)
 
 
@@ -194,11 +194,11 @@ def test_pipeline_that_changes_the_columns() -> None:
     from sklearn.feature_selection import SelectKBest
 
     changed = make_pipeline(SelectKBest(k=5), SPARSE)
-    with pytest.raises(ParameterError, match="weights for 5 features, and X has 40 columns"):
+    with pytest.raises(ParameterError, match="weights for 5 features, but X has 40 columns"):
         StabilitySelection(changed, pairs=1).fit(X, Y)
 
 
-def test_nothing_dense_of_the_size_of_features_times_values() -> None:
+def test_no_dense_array_of_features_times_values() -> None:
     wide = sp.csr_matrix((X.ravel(), np.tile(np.arange(40) * 10**6, 301), np.arange(302) * 40))
     wide.resize(301, 2**33)
     estimator = FTRLClassifier(passes=5, store="hashed")

@@ -28,7 +28,7 @@ masks = st.integers(2, 12).flatmap(
 
 
 def by_the_book(one: np.ndarray, other: np.ndarray) -> float:
-    """Kappa as R-15.3 writes it."""
+    """Kappa by the formula of R-15.3."""
     p = len(one)
     p11, p12 = (one & other).sum(), (one & ~other).sum()
     p21, p22 = (~one & other).sum(), (~one & ~other).sum()
@@ -38,7 +38,7 @@ def by_the_book(one: np.ndarray, other: np.ndarray) -> float:
 
 
 @given(masks)
-def test_kappa_is_that_of_the_paper_and_of_scikit_learn(drawn: list[list[bool]]) -> None:
+def test_kappa_equals_the_paper_and_scikit_learn(drawn: list[list[bool]]) -> None:
     one, other = np.array(drawn[0]), np.array(drawn[1])
     p = len(one)
     found = kappa(one, other, p)
@@ -53,7 +53,7 @@ def test_kappa_of_extremes() -> None:
     assert kappa([], [], 5) == 1.0
     assert kappa(range(5), np.ones(5, bool), 5) == 1.0
     assert kappa([], range(5), 5) == 0.0
-    assert kappa([0, 1], [2, 3], 4) == -1.0  # complete disagreement of halves
+    assert kappa([0, 1], [2, 3], 4) == -1.0  # complete disagreement
     assert kappa([0], range(1, 10), 10) == pytest.approx(-0.2195, abs=1e-4)  # A-28
     assert kappa([3], [3], 1_000) == 1.0
 
@@ -61,7 +61,7 @@ def test_kappa_of_extremes() -> None:
 @pytest.mark.parametrize("p", [2**31, 2**53 + 1, 2**62])
 def test_kappa_is_exact_for_any_number_of_features(p: int) -> None:
     one, other = [0, p - 1, 5], [p - 1, 5, 7, 8]
-    exact = 2 * (p * 2 - 12) / (p * 7 - 24)  # whole numbers without limit
+    exact = 2 * (p * 2 - 12) / (p * 7 - 24)  # integers of Python do not overflow
     assert kappa(one, other, p) == exact
     assert stability_score([one, other], p) == exact
     assert stability_score([one, one, []], p) == pytest.approx(1 / 3)
@@ -77,7 +77,7 @@ def test_stability_is_the_mean_over_pairs(drawn: list[list[bool]]) -> None:
     assert stability_score(map(np.flatnonzero, supports), p) == stability_score(supports, p)
 
 
-def test_stability_of_more_supports_than_a_block_holds() -> None:
+def test_stability_of_many_supports() -> None:
     supports = [RNG.choice(500, size=k % 7, replace=False) for k in range(1100)]
     some = RNG.integers(0, 1100, (200, 2))
     incidence = np.zeros((1100, 500))
@@ -101,17 +101,17 @@ def test_a_feature_given_twice_counts_once() -> None:
 @pytest.mark.parametrize(
     ("support", "message"),
     [
-        ([0, 5], r"one must hold feature numbers in 0\.\.4; it holds 5"),
-        ([-1], r"one must hold feature numbers in 0\.\.4; it holds -1"),
-        (np.array([2**63], np.uint64), r"it holds 9223372036854775808"),
+        ([0, 5], r"one must have feature numbers in 0\.\.4; it has 5"),
+        ([-1], r"one must have feature numbers in 0\.\.4; it has -1"),
+        (np.array([2**63], np.uint64), r"it has 9223372036854775808"),
         ([True, False], r"one is a boolean mask .* n_features = 5; its length is 2"),
         (np.zeros(0, bool), r"its length is 0"),
-        ([1.0, 2.0], r"one must hold whole numbers"),
-        (["a"], r"one must hold whole numbers"),
+        ([1.0, 2.0], r"one must have whole numbers"),
+        (["a"], r"one must have whole numbers"),
         (np.zeros((2, 2), int), r"one must have one dimension"),
     ],
 )
-def test_supports_that_are_none(support: Any, message: str) -> None:
+def test_invalid_supports(support: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         kappa(support, [0], 5)
     with pytest.raises(ParameterError, match=message.replace("one ", r"supports\[1\] ", 1)):
@@ -119,12 +119,12 @@ def test_supports_that_are_none(support: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("support", [3, 2.5, None])
-def test_numbers_are_no_supports(support: Any) -> None:
+def test_numbers_are_not_supports(support: Any) -> None:
     with pytest.raises(ParameterError, match="one must be feature numbers, a boolean mask or a M"):
         kappa(support, [0], 5)
     with pytest.raises(ParameterError, match=r"supports\[1\] must be feature numbers"):
         stability_score([[0], support], 5)
-    with pytest.raises(ParameterError, match="supports must hold at least 2 supports; got"):
+    with pytest.raises(ParameterError, match="supports must have at least 2 supports; got"):
         stability_score(support, 5)
 
 
@@ -162,7 +162,7 @@ def test_numbers_of_supports_and_features() -> None:
     st.one_of(st.integers(1, 12), st.just([0.0, 0.2, 0.5, 1.0]), st.just([0.3, 0.4])),
     st.sampled_from(["csr", "csc", "coo", "dense"]),
 )
-def test_densities_by_recount(seed: int, bins: Any, form: str) -> None:
+def test_densities_equal_a_simple_count(seed: int, bins: Any, form: str) -> None:
     rng = np.random.default_rng(seed)
     dense = (rng.random((20, 30)) < rng.random(30) ** 3) * rng.normal(size=(20, 30))
     matrix = dense if form == "dense" else sp.csr_matrix(dense).asformat(form)
@@ -176,7 +176,7 @@ def test_densities_by_recount(seed: int, bins: Any, form: str) -> None:
         assert found.selected[k] == (inside & mask).sum()
     assert found.unseen == (density == 0).sum()
     assert found.n_features == 30
-    if isinstance(bins, int):  # all features that occur are in a bin
+    if isinstance(bins, int):  # every feature that occurs is in a bin
         assert found.features.sum() == 30 - found.unseen
         assert len(found.features) == bins or density[density > 0].min() == density.max()
     again = selected_by_density(matrix, np.flatnonzero(mask), bins)
@@ -193,7 +193,7 @@ def test_densities_of_stored_zeros_and_repeated_entries() -> None:
     np.testing.assert_array_equal(matrix.data, before)
 
 
-def test_densities_of_a_matrix_with_columns_without_number() -> None:
+def test_densities_of_a_very_wide_matrix() -> None:
     wide = sp.csr_matrix(([1.0, 1.0], [5, 2**40], [0, 1, 2]), shape=(2, 2**41))
     found = selected_by_density(wide, [2**40, 2**40 + 1])
     assert found.unseen == 2**41 - 2
@@ -215,7 +215,7 @@ def test_shares_and_table_of_densities() -> None:
 
 
 @pytest.mark.parametrize("bins", [0, -1, 1.5, True, [], [0.5], [0.5, 0.5], [0.5, 0.1], [-0.1, 1.0]])
-def test_bins_that_make_no_sense(bins: Any) -> None:
+def test_invalid_bins(bins: Any) -> None:
     with pytest.raises(ParameterError, match="bins must be"):
         selected_by_density(np.eye(3), [0], bins)
 

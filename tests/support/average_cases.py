@@ -1,4 +1,4 @@
-"""Tasks for tests of averaging: rows in files, one for each piece of a part, and runs."""
+"""Jobs for tests of averaging: rows in files, one file for each piece of a part."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from thresher.rules import RULES, core_args
 
 WIDTH, SEED = 9, 5
 
-# Irrational, and in no rational ratio. Else intercepts, sums of slopes of +-1 or +-2 where losses
-# are linear, meet kinks exactly (0 or 1 of the clipped square, margins of others). There the oracle
-# and the rule, which round otherwise, may disagree whether a row has a slope; it then counts as an
-# update or not, and means over parts differ by more than rounding.
+# Irrational numbers with irrational ratios. With others, intercepts (sums of slopes of +-1 or +-2
+# where losses are linear) would meet kinks exactly: 0 or 1 of the clipped square, margins of other
+# losses. There the oracle and the rule, which round differently, may disagree whether a row has a
+# nonzero slope. The row is then an update for only one of them, and means over parts differ by more
+# than rounding.
 CLASS_WEIGHTS = {-1: 2**0.5 / 2, 0: 7**0.5 / 2, 1: 3**0.5 / 2, 2: 5**0.5 / 2}
 
 
 @dataclass(frozen=True)
 class PieceFiles:
-    """Rows of files, one for each piece of each part; pieces of a whole part are all of them."""
+    """Rows in files: one file for each piece of each part."""
 
     names: list[list[str]]
 
@@ -51,7 +52,7 @@ class PieceFiles:
 
 @dataclass
 class Case:
-    """Rows by parts and pieces, a rule, and how it is run."""
+    """Rows by parts and pieces, a rule, and its parameters."""
 
     rule: str
     params: dict[str, Any]
@@ -73,7 +74,7 @@ class Case:
 
     @contextmanager
     def job(self, checkpoints: bool = False) -> Iterator[ClusterJob]:
-        """Write the rows; the folder of checkpoints is beside them."""
+        """Write the rows to files, and return the job."""
         with tempfile.TemporaryDirectory() as folder:
             names = []
             for number, pieces in enumerate(self.rows):
@@ -95,11 +96,11 @@ class Case:
         return ManyClasses(self.classes, 0.0 if self.params.get("loss") == "clipped_square" else -1)
 
     def expected(self, target: int = 1) -> tuple[np.ndarray, float, list[float]]:
-        """What the oracle says of an output: of two classes the one, else that of a class."""
+        """Return the oracle's weights, intercept and losses for the output of a class."""
         numbers, words = core_args.core_parameters(self.rule, self.params, None, max(self.width, 1))
-        told: dict[str, Any] = numbers | words | {"average": bool(self.params.get("average"))}
+        params: dict[str, Any] = numbers | words | {"average": bool(self.params.get("average"))}
         if self.rule == "margin-perceptron":
-            told["margin"] = self.params["margin"]
+            params["margin"] = self.params["margin"]
         core = RULES[self.rule].core
         rounds = []
         for number in range(self.params["passes"] * self.rounds):
@@ -108,7 +109,7 @@ class Case:
                 [self._given(part, piece, passes, target) for part in range(len(self.rows))]
             )
         name = "averaged" if core == "averaged_sgd" else core
-        return averaging(CASES[self.rule].part, name, WIDTH, told, rounds, self.rounds)
+        return averaging(CASES[self.rule].part, name, WIDTH, params, rounds, self.rounds)
 
     def _given(self, part: int, piece: int, passes: int, target: int) -> Any:
         X, y = self.rows[part][piece]
@@ -141,8 +142,9 @@ def run(
 ) -> tuple[ClusterRun, list[StageReport]]:
     """Run a case to its end.
 
-    `every`: with checkpoints, so many stages apart. `trouble` is told of each stage, and may break
-    something. `stop`: after this stage it stops, and goes on with another executor.
+    `every`: stages between two checkpoints; None for no checkpoints. `trouble` is called after each
+    stage, and may break something. `stop`: after this stage the run stops, and is resumed with
+    another executor.
     """
     reports: list[StageReport] = []
     with case.job(every is not None) as job:
@@ -168,14 +170,14 @@ def run(
 
 
 def defaults(rule: str, task: str, **given: Any) -> dict[str, Any]:
-    """All parameters of a rule."""
+    """Return all parameters of a rule."""
     table = RULES[rule].parameters
     return {name: p.default_for(task) for name, p in table.items()} | given  # type: ignore[arg-type]
 
 
 @st.composite
 def cases(draw: st.DrawFn, rule: str, dtype: str | None = None) -> Case:
-    """A task of 1 to 4 parts and 1 to 3 rounds in a pass; some pieces may have no rows."""
+    """Draw a case of 1 to 4 parts and 1 to 3 rounds in a pass; some pieces may have no rows."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     own = draw_values(draw, CASES[rule].averaged)
     if own.get("shrink") == "round":
@@ -196,7 +198,7 @@ def cases(draw: st.DrawFn, rule: str, dtype: str | None = None) -> Case:
     classes = [] if task == "regressor" else draw(st.sampled_from([[-1, 1], [0, 1, 2]]))
     if classes:
         params["class_weight"] = {label: CLASS_WEIGHTS[label] for label in classes}
-    sparse = rng.random(WIDTH) * 1.2  # some features are in few parts, some in none
+    sparse = rng.random(WIDTH) * 1.2  # some features are rare, some have no values
     rows = []
     for _ in range(parts):
         pieces = []

@@ -1,4 +1,4 @@
-"""Blocks for tests of caches and of text: any that a reader may hand over."""
+"""Random blocks for tests of caches and of text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS += ["label_values", "tags", "offset", "bytes", "first_line", "line_count"
 
 
 def fields(block: _core.Block) -> dict[str, Any]:
-    """Return all that a block says but its values, in types that compare by `==`, NaN too."""
+    """Return a block without its values, in types that compare by `==`, also with NaN."""
     found = {}
     for name in FIELDS:
         value = getattr(block, name)
@@ -29,7 +29,7 @@ def fields(block: _core.Block) -> dict[str, Any]:
 
 
 def values(block: _core.Block, dtype: str) -> bytes:
-    """Return a block's values in a dtype, to the bit."""
+    """Return the bytes of a block's values in a dtype."""
     with np.errstate(over="ignore"):
         return np.asarray(block.values).astype(dtype).tobytes()
 
@@ -55,7 +55,7 @@ def blocks(
     weighted: bool = True,
     tagged: bool = True,
 ) -> _core.Block:
-    """Draw a block; its rows are distinct, in any order of keys."""
+    """Draw a block; the keys of a row are distinct, in any order."""
     counts = draw(st.lists(st.integers(0, 5), max_size=6))
     rows, kind = len(counts), draw(st.sampled_from(sorted(KEYS)))
     keys = [
@@ -95,7 +95,7 @@ def blocks(
         given[name] = draw(large)
     given["first_line"] = draw(st.integers(1, 2**60))
     if kind == "small" and draw(st.booleans()):
-        given["columns"] = 1000  # a bound that is larger than it need be
+        given["columns"] = 1000  # larger than necessary
     wide = kind in ("int64", "any") or draw(st.booleans())
     as_keys = np.array(keys, np.uint64).view(np.int64)
     assert rows == len(counts)
@@ -108,7 +108,7 @@ def blocks(
 
 
 def rows_of(source, **options):
-    """Return rows as plain values, with where they came from."""
+    """Return rows as plain values, with their places."""
     found = []
     for block in source.blocks(**options):
         native = block.native

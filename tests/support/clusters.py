@@ -1,6 +1,6 @@
-"""Ray clusters for tests: one for all of them, whose nodes can be cut off and added.
+"""A Ray cluster for tests. All tests share it, and can remove and add nodes.
 
-A test module that uses it says ``pytestmark = clusters.on_ray``, and its tests ask for the fixture
+A test module that uses it sets ``pytestmark = clusters.on_ray``, and its tests use the fixture
 ``ray_nodes``. Its name ends in ``_ray``: all such tests run in one process, one after the other.
 """
 
@@ -33,7 +33,7 @@ on_ray = [needs_ray, pytest.mark.usefixtures("time_limit")]
 
 
 class Nodes:
-    """A cluster of two nodes with one processor each, and a head that has none."""
+    """A cluster of two nodes with one processor each, and a head without processors."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster as Simulated
@@ -55,7 +55,7 @@ class Nodes:
         return node
 
     def remove(self, node) -> None:
-        """Cut a node off, as if its power were; its workers end in the same instant."""
+        """Remove a node as after a power failure: its workers end at the same time."""
         self.alive.remove(node)
         raylet = node.all_processes["raylet"][0].process.pid
         workers = Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()
@@ -65,13 +65,13 @@ class Nodes:
                 os.kill(worker, signal.SIGKILL)
 
     def settle(self) -> None:
-        """Let there be two nodes again."""
+        """Add nodes until there are two again."""
         while len(self.alive) < 2:
             self.add()
         self._simulated.wait_for_nodes()
 
     def connect(self, workers: int | None = None, threaded: bool = False) -> Cluster:
-        """Return the cluster; this process stays connected to it, which saves time."""
+        """Return the cluster. This process stays connected to it, to save time."""
         return Cluster.connect(self.address, workers, threaded)
 
     def close(self) -> None:
@@ -80,18 +80,18 @@ class Nodes:
 
 @pytest.fixture(scope="session")
 def ray_home() -> Iterator[Path]:
-    """A home for Ray, which writes to it, and to a folder of sessions; nothing stays of either."""
-    home = Path(tempfile.mkdtemp(prefix="ray"))  # short: names of sockets must be
+    """A temporary home folder for Ray, with its folder of sessions."""
+    home = Path(tempfile.mkdtemp(prefix="ray"))  # short, as names of sockets are limited
     changes = {
         "HOME": str(home),
         "RAY_TMPDIR": str(home),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ADDRESS": None,
         "RAY_IGNORE_UNHANDLED_ERRORS": "1",
-        "RAY_health_check_initial_delay_ms": "0",  # a lost node is noticed soon
+        "RAY_health_check_initial_delay_ms": "0",  # to notice a lost node soon
         "RAY_health_check_period_ms": "500",
         "RAY_health_check_failure_threshold": "4",
-        "RAY_worker_niceness": "0",  # tests beside would take all the time from them
+        "RAY_worker_niceness": "0",  # else other tests would slow them down
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *_python_path()]),
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -120,14 +120,14 @@ def shared_nodes(ray_home) -> Iterator[Nodes]:
 
 @pytest.fixture
 def ray_nodes(shared_nodes) -> Nodes:
-    """The cluster all tests share: two nodes are alive as a test begins."""
+    """The cluster that all tests share, with two nodes at the beginning of a test."""
     shared_nodes.settle()
     return shared_nodes
 
 
 @pytest.fixture
 def time_limit() -> Iterator[None]:
-    """End a test that hangs: by an error, or if that does not help by the end of the process."""
+    """End a test that hangs with an error, or if that fails, end the process."""
 
     def end(number, frame):
         raise TimeoutError(f"the test took more than {LIMIT} s")
@@ -142,14 +142,14 @@ def time_limit() -> Iterator[None]:
 
 
 def process_of(executor, host: int) -> int:
-    """Return the process id of a worker, which must not be busy."""
+    """Return the process id of a worker that is idle."""
     import ray
 
     return ray.get(executor._workers[host].hello.remote())
 
 
 def kill_when(file: Path, seconds: float = 30) -> threading.Thread:
-    """Kill the process whose id is written to a file, as soon as it is there."""
+    """Kill the process whose id is in a file, as soon as the file exists."""
 
     def watch() -> None:
         until = time.monotonic() + seconds
@@ -169,7 +169,7 @@ def _python_path() -> list[str]:
 
 
 def _processes(home: Path, seconds: float = 15) -> list[int]:
-    """Return processes that were started with a folder and have not ended in time."""
+    """Return the processes with this folder in their command line that have not ended in time."""
     until = time.monotonic() + seconds
     while True:
         found = []

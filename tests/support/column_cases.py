@@ -1,4 +1,4 @@
-"""Rows for tests of the mode "columns", and runs on them."""
+"""Rows and runs for tests of the mode "columns"."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def run(
 
 
 def same(first: Learned, second: Learned) -> bool:
-    """Whether two results have the same bits."""
+    """Return whether two results have the same bits."""
     one, other = first.outputs[0], second.outputs[0]
     return (
         one.keys.tobytes() == other.keys.tobytes()

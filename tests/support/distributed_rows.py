@@ -1,4 +1,4 @@
-"""Rows in files, for tests of fits on a cluster."""
+"""Rows in files, for tests of training on a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thresher.distributed.engine.loop import ClusterRun
 
 @dataclass(frozen=True)
 class WholeFiles:
-    """Rows of whole files, in parts: `PartitionedRows` without anything that is found or cut."""
+    """`PartitionedRows` of whole files, given by their names."""
 
     files: Sequence[Sequence[str]]
     reading: dict[str, Any]
@@ -37,12 +37,12 @@ class WholeFiles:
 
 
 def untimed(driven: ClusterRun) -> list[dict[str, Any]]:
-    """Return the records of a run, without the time that it took."""
-    return [{k: v for k, v in record.items() if k != "seconds"} for record in driven.shown]
+    """Return the records of a run without times."""
+    return [{k: v for k, v in record.items() if k != "seconds"} for record in driven.history]
 
 
 def rows_of(seed=0, rows=400, width=60, classes=2):
-    """Return sparse rows, and labels that a few features decide."""
+    """Return sparse rows, and labels that depend on a few features."""
     rng = np.random.default_rng(seed)
     X = sp.random(rows, width, density=0.3, random_state=rng, format="csr")
     X.data = np.round(X.data, 3)
@@ -57,7 +57,7 @@ def line_of(row, label):
 
 
 def write_shards(folder, X, y, files=4):
-    """Write rows to so many files of svmlight; return the glob that finds them."""
+    """Write rows to files in svmlight format; return a glob that matches them."""
     folder.mkdir(exist_ok=True)
     for number, part in enumerate(np.array_split(np.arange(X.shape[0]), files)):
         lines = [line_of(X[i], y[i]) for i in part]
@@ -66,7 +66,7 @@ def write_shards(folder, X, y, files=4):
 
 
 def bits_of(estimator):
-    """Return a digest of all that an estimator has learned."""
+    """Return a hash of an estimator's model."""
     model = estimator.model_
     parts = [model.indices, model.weights, model.intercept, model.indptr]
     if model.evidence is not None:
@@ -74,7 +74,7 @@ def bits_of(estimator):
     return hashlib.sha256(b"|".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
 
 
-# One of each mode, small; with what `fit` is told besides.
+# A small estimator for each mode, and options of `fit`.
 FITS = {
     "average": (lambda: thresher.FTRLClassifier(passes=3, random_state=1), {"rounds": 2}),
     "robust": (

@@ -1,4 +1,4 @@
-"""Comparison of core learners with their oracles, and what the property tests draw from."""
+"""Comparison of core learners with their oracles, and strategies of the property tests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def assert_equal(
     average: bool = False,
     sparse: bool = True,
 ) -> None:
-    """Compare weights, support, intercept and progressive loss with the oracle's.
+    """Compare weights, support, intercept and progressive loss with the oracle.
 
     Tolerances are relative to the largest weight. In single precision, or with a rule that makes
-    no zeros, a weight that is zero on one side may be a rounding error on the other.
+    no zeros, a weight may be zero in one of the two and a rounding error in the other.
     """
     w = dense_weights(model, stream.width, average)
     expected, bias = oracle.weights, oracle.intercept
@@ -46,5 +46,5 @@ def assert_equal(
 
 
 def calm(oracle: Result) -> bool:
-    """Whether the run stayed where rounding errors do not grow without bound."""
+    """Tell whether predictions stayed small, so that rounding errors stay small, too."""
     return bool(np.all(np.isfinite(oracle.predictions)) and np.abs(oracle.predictions).max() < 50)

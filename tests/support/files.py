@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def thresher(*arguments, code=0, **options):
-    """Run the command line in a process of its own; return what it printed."""
+    """Run the command line in a new process; return what it printed."""
     done = subprocess.run(
         [*THRESHER, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
     )
@@ -80,19 +80,19 @@ def environment(**changes):
 
 
 def called(*arguments, code=0, stdin=b"", stdout=None):
-    """Run the command line within this process, which is faster; return what it printed.
+    """Run the command line in this process, which is faster; return what it printed.
 
-    It prints to `stdout`, an io.BytesIO, where one is given.
+    If `stdout` is given, an io.BytesIO, the output goes there.
     """
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    out, told = (
+    out, errors = (
         io.TextIOWrapper(buffer, write_through=True)
         for buffer in (stdout or io.BytesIO(), io.BytesIO())
     )
     sys.argv = ["thresher", *map(str, arguments)]
-    sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, told
-    open_streams._peeked.clear()  # what another call has looked at of its standard input
+    sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, errors
+    open_streams._peeked.clear()  # standard input of an earlier call
     try:
         main()
         found = 0
@@ -103,7 +103,7 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
         for number, handler in handlers.items():
             signal.signal(number, handler)
     done = subprocess.CompletedProcess(
-        list(arguments), found, *(text.buffer.getvalue().decode() for text in (out, told))
+        list(arguments), found, *(text.buffer.getvalue().decode() for text in (out, errors))
     )
     assert found == code, (found, done.stdout, done.stderr)
     return done

@@ -1,6 +1,6 @@
-"""The cells of `test_golden.py`: a rule, an input and a way to train; each gives a model.
+"""The cells of `test_golden.py`: models of a rule, an input and a way to train.
 
-Only public names are used: estimators, `scan`, the command line, and model files.
+Only public interfaces are used: estimators, `scan`, the command line, and model files.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from support.golden_data import FILES, ROWS, Folder, arrays, lines_of
 from thresher.rules import RULES
 
 SEED = 7
-WAYS = ("one", "three", "shuffled", "resumed")  # passes; shuffled and resumed make three
+WAYS = ("one", "three", "shuffled", "resumed")  # numbers of passes; the last two make three
 MATRIX_RULES = ("stabilized", "coordinate-descent", "hard-threshold")
 MORE = {"hard-threshold": {"n_nonzero": 12}}  # without it the rule keeps all features
-# Parameters other than the defaults: what the rules can do besides, and sparser weights.
+# Parameters other than the defaults: further options of the rules, and sparser weights.
 VARIANTS = {
     "truncated-gradient": {
         "sparse": {"gravity": 0.05},
@@ -47,7 +47,7 @@ VARIANTS = {
 
 
 def hash_of(model: thresher.Model) -> str:
-    """Return the SHA-256 of what was learned; not of names, parameters, or the time it took."""
+    """Return the SHA-256 of the weights and the history, without names, parameters and times."""
     digest = hashlib.sha256()
     for array, kind in (
         *((model.indptr, "<i8"), (model.indices, "<u8")),
@@ -73,7 +73,7 @@ def hash_of(model: thresher.Model) -> str:
 
 
 def estimator(rule: str, task: str = "classifier", **params):
-    """Return the estimator of a rule, with those of the parameters that it has."""
+    """Return the estimator of a rule; parameters that it does not have are ignored."""
     names = RULES[rule].estimators
     made = getattr(thresher, names.get(task, names.get("regressor", "")))
     known = made().get_params()
@@ -81,7 +81,7 @@ def estimator(rule: str, task: str = "classifier", **params):
 
 
 def params_of(way: str) -> dict:
-    """Return what an estimator is told."""
+    """Return the parameters of an estimator."""
     shuffled = way in ("shuffled", "resumed")
     return {
         "passes": 1 if way == "one" else 3,
@@ -92,7 +92,7 @@ def params_of(way: str) -> dict:
 
 
 def options_of(rule: str, way: str) -> list[str]:
-    """Return what the command line is told."""
+    """Return the options of the command line."""
     options = ["--rule", rule, "--passes", "1" if way == "one" else "3"]
     for name, value in MORE.get(rule, {}).items():
         options += [f"--{name.replace('_', '-')}", str(value)]
@@ -102,7 +102,7 @@ def options_of(rule: str, way: str) -> list[str]:
 
 
 class Interrupting(io.BytesIO):
-    """An output that acts as the user who presses Ctrl-C after so many checkpoints."""
+    """An output stream that sends SIGINT (Ctrl-C) after some checkpoints."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Interrupting(io.BytesIO):
 
 
 def trained(folder: Folder, *arguments: str, stdin: bytes = b"", cut: int = 0) -> thresher.Model:
-    """Run `thresher train`; with cut, interrupt it behind that checkpoint and go on."""
+    """Run `thresher train`; with cut, interrupt it after that checkpoint and resume it."""
     model = folder.fresh(".thresher")
     arguments = ("train", *arguments, "-m", str(model))
     if cut:
@@ -131,7 +131,7 @@ def trained(folder: Folder, *arguments: str, stdin: bytes = b"", cut: int = 0) -
 
 
 def in_chunks(rule: str, way: str) -> thresher.Model:
-    """Learn the rows in three calls of `partial_fit`; resumed: pickled in between."""
+    """Learn the rows in three calls of `partial_fit`; if "resumed", with a pickle between them."""
     X, y, _ = arrays("two")
     clf = estimator(rule, random_state=SEED)
     size = ROWS // FILES
@@ -148,7 +148,7 @@ Cells = Iterator[tuple[str, Callable[[], thresher.Model]]]
 
 
 def cells_of(rule: str, folder: Folder) -> Cells:
-    """Yield the cells of a rule: a name, and what gives the model."""
+    """Yield the cells of a rule: a name, and a function that returns the model."""
     for way in WAYS:
         yield from _two_classes(rule, way, folder)
     if rule in ("truncated-gradient", "ftrl"):
@@ -161,13 +161,13 @@ def cells_of(rule: str, folder: Folder) -> Cells:
 def _two_classes(rule: str, way: str, folder: Folder) -> Cells:
     """Yield the cells of two classes from all inputs.
 
-    Not today: a matrix or `fit` cannot be resumed (`partial_fit` of a pickled estimator can); the
-    rules of matrices start from the beginning, so resuming them would show nothing; a pipe has a
-    single pass, and its classes are not known to `fit`, so it is `partial_fit` that reads it.
+    Resumed runs are tested here only for the command line and `partial_fit`, and not for rules of
+    matrices. A pipe is read by `partial_fit`: it allows only one pass, and `fit` would have to read
+    it first to find its classes.
     """
     params, options = params_of(way), options_of(rule, way)
     streaming = rule not in MATRIX_RULES
-    # Features with names need a store of their own, or bits where the rule wants a width.
+    # Named features need a hashed store, or bits if the rule needs a width.
     named = {"store": "hashed"} if rule != "mirror-descent" else {}
     bits = {"bits": 10} if rule == "mirror-descent" else {}
     inputs = {
@@ -216,7 +216,7 @@ def _pipes(rule: str, way: str, folder: Folder) -> Cells:
         return clf.partial_fit(thresher.scan(parts, **bits), classes=[-1, 1]).model_
 
     def piped() -> thresher.Model:
-        # A small pipe is a single block, so the run is cut behind it, before the pass ends.
+        # A small pipe is a single block, so the run is interrupted after it, before the pass ends.
         cut = 1 if way == "resumed" else 0
         cache = ["--cache", str(folder.fresh(".cache"))] if way in ("three", "shuffled") else []
         return trained(folder, "-", *options, *cache, stdin=text, cut=cut)
@@ -228,7 +228,7 @@ def _pipes(rule: str, way: str, folder: Folder) -> Cells:
 
 
 def _others(rule: str, folder: Folder) -> Cells:
-    """Yield cells of four classes, of lists of labels, of weights, and of validation rows."""
+    """Yield cells with four classes, lists of labels, weights, and validation rows."""
     for labels, option in (("four", "--multiclass"), ("lists", "--multilabel")):
         X, y, _ = arrays(labels)
         reading = {"multilabel": True} if labels == "lists" else {}
@@ -267,7 +267,7 @@ def _others(rule: str, folder: Folder) -> Cells:
 
 
 def _validated(rule: str, folder: Folder) -> Cells:
-    """Yield cells whose passes are judged by the loss on other rows."""
+    """Yield cells with early stopping by the loss on validation rows."""
     params, options = params_of("three") | {"tol": 0.0}, options_of(rule, "three")
     X, y, _ = arrays("two")
     Z, z, _ = arrays("two", seed=1)
@@ -288,7 +288,7 @@ def _validated(rule: str, folder: Folder) -> Cells:
 
 
 def _variant(rule: str, name: str, more: dict, folder: Folder) -> Cells:
-    """Yield the cells of parameters other than the defaults."""
+    """Yield the cells with parameters other than the defaults."""
     X, y, _ = arrays("two")
     files = folder.text("two", "svmlight")
     params, options = params_of("three") | more, options_of(rule, "three")
@@ -305,9 +305,9 @@ def _variant(rule: str, name: str, more: dict, folder: Folder) -> Cells:
 
 
 def _regression(rule: str, folder: Folder) -> Cells:
-    """Yield the cells of numbers, where the rule has a regressor."""
+    """Yield the cells of regression, if the rule has a regressor."""
     if rule in ("stabilized", "margin-perceptron"):
-        return  # for classes alone
+        return  # they have only classifiers
     loss = RULES[rule].regressor_loss
     X, y, _ = arrays("numbers")
     for way in ("three", "shuffled"):

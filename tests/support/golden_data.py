@@ -1,6 +1,6 @@
 """The data of `golden_cases.py`.
 
-They are made of whole numbers by `random.Random`, so that they do not depend on NumPy's version.
+They are made by `random.Random` from whole numbers, so they do not depend on NumPy's version.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Row = tuple[list[int], list[float]]
 
 
 def rows_of(labels: str, seed: int = 0) -> tuple[list[Row], list, list[int]]:
-    """Return rows, their labels and their weights. Values are eighths: exact as text and float."""
+    """Return rows, labels and weights. Values are multiples of 1/8: exact as text and float."""
     rng = Random(f"{labels} {seed}")
     rows, targets, weights = [], [], []
     for number in range(ROWS):
         keys = sorted(rng.sample(range(FEATURES), rng.randrange(3, 12)))
         if number == 0:
-            keys = [*keys[:-1], FEATURES - 1]  # so that all files and matrices are as wide
+            keys = [*keys[:-1], FEATURES - 1]  # so that all files and matrices have one width
         values = [rng.randrange(1, 17) / 8 for _ in keys]
         sums = [sum(v for k, v in zip(keys, values, strict=True) if k % 4 == c) for c in range(4)]
         score = sums[0] - sums[1] + rng.randrange(-8, 9) / 8
@@ -53,7 +53,7 @@ def matrix(rows: list[Row]) -> sp.csr_matrix:
 
 
 def arrays(labels: str, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
-    """Return the rows, labels and weights that `fit` takes."""
+    """Return rows, labels and weights as arguments of `fit`."""
     rows, targets, weights = rows_of(labels, seed)
     if labels == "lists":
         targets = [[int(c in found) for c in range(4)] for found in targets]
@@ -75,7 +75,7 @@ def lines_of(labels: str, format: str, seed: int = 0) -> list[str]:
 
 
 class Folder:
-    """The data files of all cells, each made when it is first asked for.
+    """The data files of all cells; each is written when it is first used.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Folder:
         self._numbers = itertools.count()
 
     def text(self, labels: str, format: str, seed: int = 0, files: int = FILES) -> list[str]:
-        """Return the paths of text files; each makes a block of its own."""
+        """Return the paths of text files; each is one block."""
         lines = lines_of(labels, format, seed)
         size, paths = len(lines) // files, []
         for number in range(files):
@@ -104,5 +104,5 @@ class Folder:
         return [str(path)]
 
     def fresh(self, suffix: str) -> Path:
-        """Return a path that nothing has yet."""
+        """Return a path that does not exist yet."""
         return self.path / f"{next(self._numbers)}{suffix}"

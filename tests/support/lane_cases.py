@@ -1,4 +1,4 @@
-"""What tests of lanes share: rows, parameters, and how close a lane is to its model alone."""
+"""Helpers for tests of lanes: rows, parameters, and the comparison with a separate model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def same(got: Any, expected: Any, dtype: str) -> None:
 
 
 def grid(rule: str = "truncated-gradient", lanes: int = 15, **common: Any) -> Any:
-    """Return numbers and words of lanes that differ in gravity."""
+    """Return the core arguments (numbers and words) of lanes that differ in gravity."""
     found = [
         core_parameters(rule, defaults(rule) | {"gravity": 1e-3 * i, "eta0": 0.1} | common, None)
         for i in range(lanes)

@@ -43,13 +43,13 @@ def problem(name: str, seed: int, n: int = 40, d: int = 8) -> tuple[Matrix, Vect
 
 
 def orders(n: int, passes: int, seed: int) -> list[Any]:
-    """Draw one permutation of the n rows for each pass."""
+    """Draw one permutation of the n rows per pass."""
     rng = np.random.default_rng(seed)
     return [rng.permutation(n) for _ in range(passes)]
 
 
 def assert_same(one: Result, other: Result, tolerance: float = 0.0) -> None:
-    """Require equal models and equal predictions at every step."""
+    """Assert that models, and predictions at every step, are equal."""
     np.testing.assert_allclose(one.weights, other.weights, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(one.intercept, other.intercept, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(one.predictions, other.predictions, rtol=tolerance, atol=tolerance)

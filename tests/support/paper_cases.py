@@ -1,4 +1,4 @@
-"""Rows for tests of the published variant on a cluster, and runs on them."""
+"""Rows and runs for tests of the published variant on a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULTS = StabilizedClassifier(variant="paper", eta0=0.3, paths=4, passes=3).ge
 
 @dataclass(frozen=True)
 class Matrices:
-    """Rows in memory: of each part a matrix, labels and weights, in blocks of a few rows."""
+    """Rows in memory: a matrix, labels and weights for each part, read in blocks of a few rows."""
 
     content: Sequence[tuple[sp.csr_matrix, np.ndarray, np.ndarray | None]]
 
@@ -50,7 +50,7 @@ class Matrices:
 
 
 def drawn(seed: int, rows: Sequence[int], width: int, weighted: bool, density: float) -> Matrices:
-    """Draw parts: some features rare, some rows empty, some zeros stored."""
+    """Draw parts with rare features, empty rows and stored zeros."""
     rng = np.random.default_rng(seed)
     share, content = density * rng.random(width) * 1.5, []
     for n in rows:
@@ -90,7 +90,7 @@ def driven(
 
 
 def alone(job: ClusterJob) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
-    """Learn all rows, as one part, by the rule on one machine."""
+    """Train on all rows with the rule on one machine."""
     X = sp.vstack([X for X, _, _ in job.rows.content], format="csr")  # type: ignore[attr-defined]
     y = np.concatenate([y for _, y, _ in job.rows.content])  # type: ignore[attr-defined]
     weights = [w for *_, w in job.rows.content]  # type: ignore[attr-defined]
@@ -98,15 +98,15 @@ def alone(job: ClusterJob) -> tuple[_core.StabilizedLearner, list[_core.Stage]]:
     learner = _core.make_stabilized("paper", job.params["dtype"], job.width, numbers, words)
     batch = as_batch(X)
     batch.set_targets(y, None if weights[0] is None else np.concatenate(weights))
-    told: list[_core.Stage] = []
+    stages: list[_core.Stage] = []
     learner.learn(
-        batch, job.params["passes"], job.params["tol"] or 0.0, 1, lambda s: not told.append(s)
+        batch, job.params["passes"], job.params["tol"] or 0.0, 1, lambda s: not stages.append(s)
     )
-    return learner, told
+    return learner, stages
 
 
 def oracle(job: ClusterJob) -> StabilizedResult:
-    """Let each path walk through the rows of its part."""
+    """Return the oracle's result, where each path uses the rows of its part."""
     content = job.rows.content  # type: ignore[attr-defined]
     p, M = job.params, job.params["paths"]
     starts = np.cumsum([0, *job.counts])
@@ -129,7 +129,7 @@ def oracle(job: ClusterJob) -> StabilizedResult:
 
 
 def assert_same(one: ClusterRun, two: ClusterRun) -> None:
-    """Bit for bit."""
+    """Check that two results are bit-identical."""
     assert one.stages == two.stages
     assert one.learned.facts == two.learned.facts
     assert untimed(one) == untimed(two)

@@ -1,4 +1,4 @@
-"""Rows for the tests of displays, and what figures say."""
+"""Rows for tests of displays, and functions that read figures."""
 
 import numpy as np
 import pytest
@@ -14,18 +14,18 @@ THREE = np.digitize(X[:, 3], [-0.5, 0.5])
 
 
 @pytest.fixture(autouse=True)
-def no_figures_are_left():
+def close_figures():
     yield
     plt.close("all")
 
 
 def legend(ax):
-    """What the legends of a figure say."""
+    """Return the texts of the legends of a figure."""
     found = [ax.get_legend(), *ax.figure.legends]
     return [text.get_text() for one in found if one is not None for text in one.get_texts()]
 
 
 def drawn(figure):
-    """The figure, as numbers: what is drawn can be drawn."""
+    """Draw the figure; return its pixels."""
     figure.canvas.draw()
     return np.asarray(figure.canvas.buffer_rgba())

@@ -1,8 +1,8 @@
 """The checked reference code of the papers, for tests that compare the oracles with it.
 
-It lies outside the repository, in the folder ``reference`` beside that of the data sets: beside
-$THRESHER_DATA, or in shared/ beside the repository. It is written for numba; where numba is not
-installed, a stand-in leaves its functions plain Python, which is enough for small data.
+It is not in the repository, but in a folder ``reference`` next to that of the data sets: next to
+$THRESHER_DATA, or in shared/ next to the repository. It is written for numba; without numba, its
+functions run as plain Python, which is fast enough for small data.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def reference_path() -> Path:
-    """Return where the reference code is expected."""
+    """Return the path of the reference code."""
     data = Path(os.environ.get("THRESHER_DATA", ROOT.parent / "shared" / "data"))
     return data.parent / "reference" / "reference.py"
 
 
 def load_reference() -> ModuleType:
-    """Return the reference code as a module; skip the test that asks if there is none."""
+    """Return the reference code as a module; skip the test if there is none."""
     path = reference_path()
     if not path.is_file():
-        pytest.skip(f"no reference code in {path}; set THRESHER_DATA to the folder beside its own")
+        pytest.skip(f"no reference code in {path}; set THRESHER_DATA to the folder next to its own")
     return _load(path)
 
 
@@ -66,12 +66,12 @@ def _numba() -> ModuleType:
 
 
 def rows_of(X: np.ndarray) -> tuple[Any, Any, Any]:
-    """Return indptr, indices and data of the rows of X, as the reference code takes them."""
+    """Return indptr, indices and data of the rows of X, for the reference code."""
     csr = sp.csr_matrix(X)
     return csr.indptr, csr.indices, csr.data
 
 
 def columns_of(X: np.ndarray) -> tuple[Any, Any, Any]:
-    """Return indptr, indices and data of the columns of X, as the reference code takes them."""
+    """Return indptr, indices and data of the columns of X, for the reference code."""
     csc = sp.csc_matrix(X)
     return csc.indptr, csc.indices, csc.data

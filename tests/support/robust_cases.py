@@ -1,4 +1,4 @@
-"""Rows for tests of the robust variant on a cluster, and runs on them."""
+"""Rows and runs for tests of the robust variant on a cluster."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from thresher.distributed.modes.robust_stages import RobustStagesMode
 SEED = 77
 
 
-STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, for the oracle is slow
+STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, as the oracle is slow
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """Rows of a stream in parts that begin at `cuts`, read in blocks of a few rows."""
+    """Rows of a stream in parts that start at `cuts`, read in blocks of a few rows."""
 
     stream: Stream
     cuts: Sequence[int] = ()
@@ -63,14 +63,16 @@ class InMemory:
 def mode_of(
     rows: InMemory, ranges: int = 1, width: int | None = None, **params: Any
 ) -> RobustStagesMode:
-    """Make a mode for few steps."""
+    """Return a mode with few steps."""
     defaults = {"min_updates": 1, "eta0": 2.0, "target_nnz": 3, "passes": 3, "paths": 6}
     values = StabilizedClassifier(**defaults | {"dtype": "float64"} | params).get_params()
     width = rows.stream.width if width is None else width
+    labels = ManyClasses([-1, 1])
     mode = RobustStagesMode(
-        ClusterJob("stabilized", "classifier", values, rows, ManyClasses([-1, 1]), width, rows.counts,
-            SEED, ranges)
-    )  # fmt: skip
+        ClusterJob(
+            "stabilized", "classifier", values, rows, labels, width, rows.counts, SEED, ranges
+        )
+    )
     mode.numbers |= STEPS
     return mode
 
@@ -80,7 +82,7 @@ def run(mode: RobustStagesMode, hosts: int = 1, threads: int = 1) -> Learned:
 
 
 def facts_of(learned: Learned) -> list[Any]:
-    """All that was learned, to compare to the bit."""
+    """Return weights, intercept and evidence, for a comparison of bits."""
     (output,) = learned.outputs
     assert learned.evidence is not None
     tensors = learned.evidence.tensors()

@@ -1,4 +1,4 @@
-"""What the property tests know of each rule that learns row by row.
+"""For each rule that learns row by row: its oracle, and the parameters that property tests draw.
 
 A new rule gets an entry here, and an oracle in `tests/oracles`. The tests of the core, of lanes and
 of averaging then cover it.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from oracles.adagrad import AdaGradPart, adagrad
 from oracles.averaging import Part
 from oracles.dual_averaging import dual_averaging
 from oracles.ftrl import ftrl
@@ -28,8 +29,8 @@ class RuleCase:
     Attributes
     ----------
     oracle : callable or None
-        The naive version, for rules whose parameters go together in any way; the others have
-        tests of their own. It takes the parameters under the names of the core.
+        The naive version, for rules whose parameters can be combined freely; other rules have
+        their own tests. It takes the parameters under the names of the core.
     drawn : dict
         Values that the core and the oracle are compared with. They are not round numbers, so that
         no weight is exactly at a threshold.
@@ -108,6 +109,19 @@ CASES: dict[str, RuleCase] = {
         lanes={"l1": [0.0, 0.5, 2.0], "l2": [0.0, 0.1], "alpha": [0.1, 1.0], "beta": [0.5, 1.0]},
         averaged={"l1": [0.0, 0.3], "l2": [0.0, 1.0]},
         resumed=[{"l1": 0.3, "l2": 0.1}],
+    ),
+    "adagrad": RuleCase(
+        oracle=adagrad,
+        drawn={
+            "l1": [0.0, 0.0107, 0.103],
+            "alpha": [0.11, 0.53],
+            "delta": [0.0, 1.0],
+            "fading": [False, True],
+        },
+        lanes={"l1": [0.0, 0.005, 0.05], "alpha": [0.1, 1.0], "delta": [0.5, 1.0]},
+        averaged={"l1": [0.0, 0.02, "auto"], "alpha": [0.3, 1.0], "delta": [1.0]},
+        part=AdaGradPart,
+        resumed=[{"l1": 0.02, "alpha": 0.5}, {"l1": 0.02, "alpha": 0.5, "fading": True}],
     ),
     "dual-averaging": RuleCase(
         oracle=dual_averaging,

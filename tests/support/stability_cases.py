@@ -1,4 +1,4 @@
-"""Data and estimators that the tests of stability share."""
+"""Data and estimators of the tests of stability."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPARSE = FTRLClassifier(l1=60.0, passes=5)
 
 
 class StrongestColumns(RegressorMixin, BaseEstimator):
-    """Select the columns of largest covariance with y: no model, but fast."""
+    """Selects the columns with the largest covariance with y: simple and fast."""
 
     def __init__(self, count: int = 10) -> None:
         self.count = count

@@ -55,10 +55,11 @@ def _numbers_of(rule: str) -> dict[str, float]:
 def learner(
     rule: str, width: int, *, store: str = "dense", dtype: str = "float64", **params: Any
 ) -> _core.Learner:
-    """Make a core learner; what is not given has a plain default."""
-    values = DEFAULTS | _numbers_of(rule) | params
-    unknown = set(params) - set(values) - {"sweep_events", "target_nnz"}
+    """Return a core learner; parameters that are not given have simple defaults."""
+    defaults = DEFAULTS | _numbers_of(rule)
+    unknown = set(params) - set(defaults) - {"sweep_events", "target_nnz"}
     assert not unknown, unknown
+    values = defaults | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     numbers = {name: float(value) for name, value in values.items() if name not in words}
     return _core.make_learner(rule, store, dtype, width, numbers, words)
@@ -66,7 +67,7 @@ def learner(
 
 @dataclass
 class Stream:
-    """Rows, labels, weights, and the passes over them."""
+    """Rows, labels, weights, and the order of rows in each pass."""
 
     X: np.ndarray
     y: np.ndarray
@@ -86,7 +87,7 @@ class Stream:
         return _core.sparse_batch(c.indptr, c.indices, c.data, self.width, self.y, self.weight)
 
     def learn(self, model: _core.Learner, batch: _core.Batch | None = None) -> _core.Learner:
-        """Take the learner through all passes."""
+        """Let the learner make all passes."""
         batch = batch or self.batch()
         for number, order in enumerate(self.passes):
             if number:
@@ -96,7 +97,7 @@ class Stream:
 
 
 def dense_weights(model: _core.Learner, width: int, average: bool = False) -> np.ndarray:
-    """All weights of a learner, zeros included."""
+    """Return all weights of a learner, including zeros."""
     w = np.zeros(width)
     keys, values = model.weights(average)
     w[keys.astype(np.int64)] = values
@@ -105,7 +106,7 @@ def dense_weights(model: _core.Learner, width: int, average: bool = False) -> np
 
 @st.composite
 def streams(draw: st.DrawFn, loss: str, weighted: bool = True) -> Stream:
-    """A short stream fit for a loss: some features rare, some rows empty, values of both signs."""
+    """Draw a short stream for a loss: with rare features, empty rows, and values of both signs."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, d = draw(st.integers(1, 40)), draw(st.integers(1, 14))
     density = draw(st.sampled_from([0.1, 0.3, 0.8]))

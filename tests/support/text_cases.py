@@ -1,4 +1,4 @@
-"""What the tests of readers share: reading a text whole, and comparing with an oracle's rows."""
+"""Shared by the tests of readers: read a whole text, and compare with an oracle's rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thresher import _core
 
 
 class ShortReads:
-    """A source that gives few bytes at a time, as streams that unpack do."""
+    """A source that returns few bytes at a time, like a stream that decompresses."""
 
     def __init__(self, data: bytes, steps: tuple[int, ...] = (1, 7, 3, 64)) -> None:
         self._stream = io.BytesIO(data)
@@ -24,7 +24,7 @@ class ShortReads:
 
 
 def read(data: bytes, text_format: str, source: Any = None, **options: Any) -> list[_core.Block]:
-    """All blocks of a text."""
+    """Return all blocks of a text."""
     reader = _core.Reader(source or io.BytesIO(data), text_format, **options)
     blocks = []
     while (block := reader.next()) is not None:
@@ -33,7 +33,7 @@ def read(data: bytes, text_format: str, source: Any = None, **options: Any) -> l
 
 
 def assert_same(blocks: list[_core.Block], expected: Parsed, dtype: str = "float32") -> None:
-    """The blocks hold exactly the oracle's rows and bad lines."""
+    """Assert that the blocks have exactly the oracle's rows and bad lines."""
     rows = iter(expected.rows)
     for block in blocks:
         starts, keys, values = (np.asarray(a) for a in (block.starts, block.keys, block.values))

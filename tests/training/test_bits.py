@@ -1,4 +1,4 @@
-"""A checkpoint of a version that gives other bits is refused, and the behaviour is named."""
+"""A checkpoint of a version with other results is refused; the message names the behaviour."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ EARLY = "0.1.0 or earlier"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Stand in a copy of the files of version 0.1.0."""
+    """Change to a folder with a copy of the files of version 0.1.0."""
     shutil.copytree(Path(make.__file__).parent / "0.1.0", tmp_path, dirs_exist_ok=True)
-    with make.standing_in(tmp_path):
+    with make.working_in(tmp_path):
         yield tmp_path
 
 
@@ -50,7 +50,7 @@ def test_every_rule_has_a_number():
     }  # fmt: skip
 
 
-def test_numbers_that_are_not_known_are_1():
+def test_missing_numbers_are_1():
     for saved in (None, {}, {"ftrl": 1}, {"ftrl": 1, "other": 1}):
         check_bits(saved, {"ftrl": 1, "shuffling": 1}, "a", "0.1.0")
     for saved, now, named in (
@@ -64,8 +64,9 @@ def test_numbers_that_are_not_known_are_1():
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_run_that_began_with_other_bits_is_refused(monkeypatch):
-    monkeypatch.setitem(BITS, "hashing", 2)  # the run shuffles, is of no names and another rule
+def test_a_run_of_a_version_with_other_results_is_refused(monkeypatch):
+    # Only "shuffling" matters: the run shuffles, its features have no names, its rule is not FTRL.
+    monkeypatch.setitem(BITS, "hashing", 2)
     monkeypatch.setitem(RULE_BITS, "ftrl", 2)
     monkeypatch.setitem(BITS, "shuffling", 3)
     path = "single.thresher.checkpoint"
@@ -76,8 +77,8 @@ def test_a_run_that_began_with_other_bits_is_refused(monkeypatch):
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_checkpoint_holds_the_numbers_of_its_run(monkeypatch):
-    """Begun and gone on with numbers other than 1; then refused by those before."""
+def test_a_checkpoint_has_the_numbers_of_its_run(monkeypatch):
+    """A run with a number of 2 is resumed by the same version, and refused by one with 1."""
     path = Path("named.thresher.checkpoint")
     path.unlink()
     began = ("train", *make.SERIAL["named"][0], "-m", "named.thresher", "--every", "0s", "--json")
@@ -92,7 +93,7 @@ def test_a_checkpoint_holds_the_numbers_of_its_run(monkeypatch):
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_comparison_that_began_with_other_bits_is_refused(monkeypatch):
+def test_a_comparison_of_a_version_with_other_results_is_refused(monkeypatch):
     kept = Path("compare.json").read_bytes()
     with monkeypatch.context() as later:
         later.setitem(BITS, "comparison", 2)
@@ -100,7 +101,7 @@ def test_a_comparison_that_began_with_other_bits_is_refused(monkeypatch):
         with pytest.raises(ModelFileError, match=re.escape(message)):
             make.of_comparison()
     assert Path("compare.json").read_bytes() == kept
-    monkeypatch.setattr("thresher.comparison.run.__version__", "0.9.0")  # other, same bits
+    monkeypatch.setattr("thresher.comparison.run.__version__", "0.9.0")  # with the same numbers
     make.of_comparison()
     assert json.loads(Path("compare.json").read_text())["bits"] == BITS
 

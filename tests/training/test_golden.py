@@ -1,9 +1,8 @@
-"""Every rule, from every input, trained in every way, gives the bits that it gave.
+"""Models of every rule, input and way of training are bit-identical to those of earlier commits.
 
-A commit that changes a hash says why.
-
-`golden.json` holds a SHA-256 of each model. `python tests/training/test_golden.py --write`
-writes it. Its key "not today" lists cells that could not be trained, with the reason.
+`golden.json` has a SHA-256 of each model; `make golden` writes it.
+A commit that changes a hash must say why. Its key "not today" lists cells that could not be
+trained, with the reason.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from support.golden_data import Folder
 from thresher.rules import RULES
 
 GOLDEN = Path(__file__).parents[1] / "golden.json"
-# exp and log are those of the system, and may differ in the last bit elsewhere.
+# exp and log are functions of the system; on others they may differ in the last bit.
 PLATFORM = f"{platform.system()} {platform.machine()}"
 
 
 def found_of(rule: str, folder: Path, without: object = ()) -> tuple[dict, dict]:
-    """Return the hashes of the cells of a rule, and the reasons of those that are impossible."""
+    """Return the hashes of the cells of a rule, and the reasons why others are impossible."""
     hashes, impossible = {}, {}
     for name, train in cells_of(rule, Folder(folder)):
         if name in without:
@@ -36,7 +35,7 @@ def found_of(rule: str, folder: Path, without: object = ()) -> tuple[dict, dict]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # three passes are too few for some rules
                 hashes[name] = hash_of(train())
-        except Exception as error:  # the command line's comes as an AssertionError
+        except Exception as error:  # for the command line it is an AssertionError
             impossible[name] = str(error).replace(str(folder), "")
     return hashes, impossible
 
@@ -45,17 +44,17 @@ def found_of(rule: str, folder: Path, without: object = ()) -> tuple[dict, dict]
 def test_golden(rule: str, tmp_path: Path) -> None:
     golden = json.loads(GOLDEN.read_text())
     if golden["platform"] != PLATFORM:
-        pytest.skip(f"the hashes are those of {golden['platform']}")
+        pytest.skip(f"the hashes were computed on {golden['platform']}")
     hashes, impossible = found_of(rule, tmp_path, golden["not today"].get(rule, {}))
-    assert not impossible, f"cells that were possible: {impossible}"
+    assert not impossible, f"these cells were possible before: {impossible}"
     before = golden["hashes"][rule]
-    assert list(hashes) == list(before), "other cells than those of golden.json"
+    assert list(hashes) == list(before), "the cells are not those of golden.json"
     changed = [name for name in before if hashes[name] != before[name]]
-    assert not changed, f"{rule}: other bits than before in {', '.join(changed)}"
+    assert not changed, f"{rule}: results have changed in {', '.join(changed)}"
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_resumed_runs_are_those_that_were_not_interrupted(rule: str) -> None:
+def test_resumed_runs_equal_uninterrupted_ones(rule: str) -> None:
     hashes = json.loads(GOLDEN.read_text())["hashes"][rule]
     for name, found in hashes.items():
         cell, _, way = name.rpartition("/")
@@ -65,7 +64,7 @@ def test_resumed_runs_are_those_that_were_not_interrupted(rule: str) -> None:
 
 
 def write() -> None:
-    """Write all hashes anew."""
+    """Compute and write all hashes."""
     content = {"platform": PLATFORM, "hashes": {}, "not today": {}}
     for rule in RULES:
         with tempfile.TemporaryDirectory() as folder:
@@ -77,5 +76,5 @@ def write() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python tests/training/test_golden.py --write")
+        sys.exit("usage: make golden")
     write()

@@ -1,4 +1,4 @@
-"""Lanes as the outputs of a trainer: each equals a model that is trained alone."""
+"""Lanes as the outputs of a trainer: each equals a model that is trained separately."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RATES = (0.05, 0.5, 2.0)
 
 
 def planned(source: Any, classes: Any, seed: int = 0, **more: Any) -> LanePlan:
-    """Plan a lane for each rate."""
+    """Return a plan with a lane for each rate."""
     params = FTRLClassifier(passes=3, dtype="float64").get_params() | more.pop("params", {})
     labels = ManyClasses(classes)
     plan = TrainingPlan.resolve(
@@ -40,7 +40,7 @@ def planned(source: Any, classes: Any, seed: int = 0, **more: Any) -> LanePlan:
 
 
 def trained(source: Any, plan: LanePlan, at_once: int = 2**62) -> LaneOutputs:
-    """Train the lanes."""
+    """Train the lanes, and return them."""
     trainer = Trainer(plan, source, records=NoRecords(at_once))
     trainer.run()
     assert isinstance(trainer.outputs, LaneOutputs)
@@ -50,8 +50,8 @@ def trained(source: Any, plan: LanePlan, at_once: int = 2**62) -> LaneOutputs:
 
 @pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("at_once", [7, 2**62])
-def test_lanes_equal_models_alone(copied: bool, at_once: int) -> None:
-    """In the same order of rows, whether rows are copied or not, and however many at once."""
+def test_lanes_equal_separate_models(copied: bool, at_once: int) -> None:
+    """It does not matter whether rows are copied, and how many are learned in one call."""
     source = MatrixSource(X, Y)
     source.chunk = 300
     block = source.block if copied else None
@@ -65,8 +65,7 @@ def test_lanes_equal_models_alone(copied: bool, at_once: int) -> None:
         np.testing.assert_allclose(output.intercept, model.intercept[0], rtol=1e-10)
 
 
-def test_rows_of_a_clock() -> None:
-    """A lane learns the rows that its clock sees; copies are of the rows asked for."""
+def test_lanes_learn_the_rows_that_their_clock_sees() -> None:
     source = MatrixSource(X, Y)
     half = np.arange(200) % 2 == 0
     seen = np.column_stack([half, ~half]).astype(np.uint8)
@@ -85,7 +84,7 @@ def test_rows_of_a_clock() -> None:
 
 
 def test_predictions_before_rows_are_learned(tmp_path: Any) -> None:
-    """They come in the order of the rows, with the labels."""
+    """They are passed on in the order of the rows."""
     source = scan(svmlight(tmp_path / "rows.svm", rows=60))
     plan = planned(source, [-1, 1], params={"passes": 1, "shuffle": False})
     trainer, found = Trainer(plan, source, records=NoRecords(13)), []
@@ -99,8 +98,7 @@ def test_predictions_before_rows_are_learned(tmp_path: Any) -> None:
     assert found[-1][2].shape == (8, 3)
 
 
-def test_a_bad_row_of_copies_is_named() -> None:
-    """By its number among all rows."""
+def test_errors_in_copied_rows_name_the_original_row() -> None:
     bad = X.copy()
     bad.data[bad.indptr[123]] = np.nan
     source = MatrixSource(bad, Y)
@@ -108,8 +106,7 @@ def test_a_bad_row_of_copies_is_named() -> None:
         trained(source, planned(source, [0, 1], block=source.block))
 
 
-def test_what_lanes_do_not_do(tmp_path: Any) -> None:
-    """They take no more than the limit."""
+def test_lanes_do_not_exceed_the_memory_limit(tmp_path: Any) -> None:
     source = scan(svmlight(tmp_path / "rows.svm"))
     for store in ("dense", "hashed"):
         plan = planned(source, [-1, 1], params={"store": store}, limit=100)
@@ -118,7 +115,7 @@ def test_what_lanes_do_not_do(tmp_path: Any) -> None:
 
 
 def test_lanes_continue_from_their_states() -> None:
-    """Lanes that are restored after a pass end another with the same weights."""
+    """After another pass, restored lanes have the same weights as the original ones."""
     source = MatrixSource(X, Y)
     first = trained(source, planned(source, [0, 1], block=source.block))
     other = planned(source, [0, 1], block=source.block).make(X.shape[1])

@@ -1,4 +1,4 @@
-"""Lanes on several threads: the same as on one."""
+"""Lanes on several threads give the same results as on one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def defaults(rule: str, **given: Any) -> dict[str, Any]:
 
 
 def some_lanes(count: int) -> list[Lane]:
-    """Return lanes of several clocks, periods and rates."""
+    """Return lanes with several clocks, periods and penalties."""
     return [
         Lane(
             *core_args.core_parameters(
@@ -48,7 +48,7 @@ def some_lanes(count: int) -> list[Lane]:
 
 @pytest.fixture
 def rows() -> tuple[Any, Any, Any]:
-    """Return rows, labels, and who sees them."""
+    """Return rows, labels, and an array that says which clocks see which rows."""
     rng = np.random.default_rng(0)
     X = sp.random_array((ROWS, WIDTH), density=0.4, rng=rng, format="csr")
     y = np.where(rng.random(ROWS) < 0.5, 1.0, -1.0)
@@ -57,8 +57,8 @@ def rows() -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 50])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_threads_change_nothing(rows: Any, n_jobs: int, dtype: str) -> None:
-    """All that a team answers is what lanes of the core answer, in the same order."""
+def test_the_number_of_threads_changes_nothing(rows: Any, n_jobs: int, dtype: str) -> None:
+    """All results of a team equal those of the core's lanes, in the same order."""
     X, y, seen = rows
     lanes, batch = some_lanes(11), as_batch(X, y)
     alone = make_lanes("truncated_gradient", "dense", dtype, WIDTH, lanes)
@@ -76,8 +76,8 @@ def test_threads_change_nothing(rows: Any, n_jobs: int, dtype: str) -> None:
         np.testing.assert_array_equal(
             team.predict(batch, some, order[:5]), alone.predict(batch, some, order[:5])
         )
-        for ask in ("nonzeros", "intercepts", "steps", "loss_sums", "weight_sums"):
-            np.testing.assert_array_equal(getattr(team, ask)(), getattr(alone, ask)())
+        for name in ("nonzeros", "intercepts", "steps", "loss_sums", "weight_sums"):
+            np.testing.assert_array_equal(getattr(team, name)(), getattr(alone, name)())
         for lane in range(11):
             for ours, theirs in zip(team.weights(lane), alone.weights(lane), strict=True):
                 np.testing.assert_array_equal(ours, theirs)
@@ -97,15 +97,14 @@ def test_a_bad_row_stops_all_threads_before_it(rows: Any) -> None:
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 8))
-def test_every_lane_has_one_part(clocks: list[int], parts: int) -> None:
-    """Parts are about even, and hold each lane once."""
+def test_every_lane_is_in_one_part(clocks: list[int], parts: int) -> None:
+    """Parts have about the same size, and each lane is in exactly one."""
     shares = split_by_clock(clocks, parts)
     assert sorted(lane for share in shares for lane in share) == list(range(len(clocks)))
     assert max(map(len, shares)) <= 1 + 1.2 * len(clocks) / min(parts, max(len(clocks), 1))
 
 
-def test_numbers_of_threads() -> None:
-    """As scikit-learn counts them."""
+def test_n_jobs_means_the_same_as_in_scikit_learn() -> None:
     assert threads_of(None) == 1
     assert threads_of(3) == 3
     assert threads_of(-1) >= 1
@@ -117,12 +116,12 @@ def test_numbers_of_threads() -> None:
 @pytest.mark.parametrize("store", ["dense", "hashed"])
 @pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl", "averaged-sgd", "dual-averaging"])
 @pytest.mark.parametrize("count", [1, 3, 20])
-def test_memory_is_about_what_was_said(rule: str, store: str, count: int) -> None:
-    """A store that has met every feature takes no more than the estimate, and not far less."""
+def test_memory_is_close_to_the_estimate(rule: str, store: str, count: int) -> None:
+    """A store with every feature needs at most 1.2 times the estimate, and at least a quarter."""
     lane = Lane(*core_args.core_parameters(rule, defaults(rule), ROWS))
     lanes, width, core = [lane] * count, 270_000, rules.RULES[rule].core
     made = make_lanes(core, store, "float32", width, lanes)
     X = sp.csr_array((np.ones(width), np.arange(width), [0, width]), shape=(1, width))
     made.learn(as_batch(X, np.ones(1)))
-    said = bytes_per_feature(core, store, "float32", lanes) * width
-    assert said / 4 <= made.store_bytes <= 1.2 * said
+    estimate = bytes_per_feature(core, store, "float32", lanes) * width
+    assert estimate / 4 <= made.store_bytes <= 1.2 * estimate

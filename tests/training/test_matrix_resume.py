@@ -1,4 +1,4 @@
-"""Runs on rows in memory that are interrupted and resumed: the same bits as without."""
+"""Interrupted and resumed runs on rows in memory are bit-identical to uninterrupted ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StopsAt(Observer):
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a pass have about eight visits, so that runs are interrupted within it."""
+    """Make about eight visits per pass, so that runs are interrupted within a pass."""
     monkeypatch.setattr(matrix_source, "_CHUNK", ROWS * 6 // 8)
 
 
@@ -93,14 +93,14 @@ def test_same_bits(tmp_path: Path, kind: Any, params: dict[str, Any], classes: i
 
 
 @pytest.mark.parametrize("shuffle", ["each", "once", "replace", "blocks", False])
-def test_every_order_continues(tmp_path: Path, shuffle: Any) -> None:
+def test_every_kind_of_shuffling_is_resumed(tmp_path: Path, shuffle: Any) -> None:
     data = rows()
     params = {"passes": 3, "random_state": 2, "shuffle": shuffle}
     resumed = interrupted(lambda: thresher.FTRLClassifier(**params), tmp_path / "run", 10, *data)
     same(resumed, thresher.FTRLClassifier(**params).fit(*data))
 
 
-def test_early_stopping_continues(tmp_path: Path) -> None:
+def test_early_stopping_is_resumed(tmp_path: Path) -> None:
     X, y = rows()
     weights = np.random.default_rng(3).uniform(0.5, 2.0, ROWS)
     params = {"passes": 8, "random_state": 2, "tol": 0.0, "patience": 2, "eta0": 3.0}
@@ -112,14 +112,14 @@ def test_early_stopping_continues(tmp_path: Path) -> None:
     same(resumed, thresher.TruncatedGradientClassifier(**params).fit(X, y, **held_out))
 
 
-def test_without_a_seed_the_resumed_run_takes_that_of_the_checkpoint(tmp_path: Path) -> None:
+def test_without_a_seed_the_resumed_run_uses_that_of_the_checkpoint(tmp_path: Path) -> None:
     data, path = rows(), tmp_path / "run"
     first = interrupted(thresher.FTRLClassifier, path, 3, *data)
     second = thresher.FTRLClassifier().fit(*data, checkpoint=path, resume=True)
     np.testing.assert_array_equal(first.coef_, second.coef_)
 
 
-def test_regression_continues(tmp_path: Path) -> None:
+def test_regression_is_resumed(tmp_path: Path) -> None:
     X, _ = rows()
     y = X[:, 0].toarray().ravel() * 3
     params = {"passes": 2, "random_state": 0, "l1": 0.01}
@@ -127,7 +127,7 @@ def test_regression_continues(tmp_path: Path) -> None:
     same(resumed, thresher.FTRLRegressor(**params).fit(X, y))
 
 
-def test_what_is_not_of_the_run_is_refused(tmp_path: Path) -> None:
+def test_checkpoints_of_other_runs_are_refused(tmp_path: Path) -> None:
     X, y = rows()
     path = tmp_path / "run"
     with pytest.raises(Interrupted):
@@ -157,5 +157,5 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(tmp_path: Path) -> No
     with pytest.raises(Interrupted):
         clf.fit(X, y, checkpoint=tmp_path / "run", observer=StopsAt(5))
     np.testing.assert_array_equal(clf.coef_, before)
-    with pytest.raises(KeyboardInterrupt):  # without a checkpoint there is nothing to continue
+    with pytest.raises(KeyboardInterrupt):  # there is no checkpoint file
         clf.fit(X, y, observer=StopsAt(5))

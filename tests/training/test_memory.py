@@ -1,4 +1,4 @@
-"""Memory does not follow the size of the input."""
+"""Memory does not grow with the size of the input."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ KIB = 64 << 10  # 64 MiB
 
 
 def peak(*arguments):
-    """Run the command line; return the most memory it had, in KiB."""
+    """Run the command line; return its peak memory in KiB."""
     process = subprocess.Popen([*THRESHER, *map(str, arguments)], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -23,7 +23,7 @@ def peak(*arguments):
 
 @pytest.fixture(scope="module", params=["svm", "vw", "svm.gz", "cache", "csv"])
 def files(request, tmp_path_factory):
-    """A file of 60 MB of text, or what it becomes, and one of a few rows."""
+    """Return a file of 60 MB of text (or its converted form), and one of a few rows."""
     folder, kind = tmp_path_factory.mktemp("memory"), request.param
     few = vw(folder / "few.vw", rows=2000) if kind == "vw" else svmlight(folder / "few.svm")
     if kind == "csv":

@@ -1,4 +1,4 @@
-"""Outputs that learn together are those that learn alone; new classes; sets of labels."""
+"""Shared outputs equal separate ones; new classes; multilabel rows."""
 
 from __future__ import annotations
 
@@ -78,26 +78,26 @@ def streams(draw: Any) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray | None, np
 @pytest.mark.parametrize("dtype", LOOSE)
 @pytest.mark.parametrize("store", ["dense", "hashed"])
 @given(stream=streams(), cut=st.integers(0, 60))
-def test_together_equals_alone(rule: Any, store: str, dtype: str, stream: Any, cut: int) -> None:
+def test_shared_equals_separate(rule: Any, store: str, dtype: str, stream: Any, cut: int) -> None:
     X, Y, weights, order = stream
     factory = factory_for(rule, X.shape[1], store=store, dtype=dtype)
     low = 0.0 if rule.get_params()["loss"] == "clipped_square" else -1.0
     batch, targets, average = as_batch(X), targets_of(Y, low), bool(factory.params.get("average"))
-    together, alone = SharedOutputs(factory, Y.shape[1]), SeparateOutputs(factory, Y.shape[1])
+    shared, separate = SharedOutputs(factory, Y.shape[1]), SeparateOutputs(factory, Y.shape[1])
     cut = min(cut, len(Y))
-    for outputs in (together, alone):
+    for outputs in (shared, separate):
         outputs.learn(batch, targets, weights, order, 0, cut)
         outputs.next_pass()
         outputs.learn(batch, targets, weights, order, cut, len(Y))
     loose = LOOSE[dtype]
     close = {"rtol": loose, "atol": loose}
     np.testing.assert_allclose(
-        together.predict(batch, average), alone.predict(batch, average), **close
+        shared.predict(batch, average), separate.predict(batch, average), **close
     )
-    np.testing.assert_allclose(together.tally, alone.tally, **close)
-    assert together.steps == alone.steps == len(Y)
-    np.testing.assert_allclose(together.rate, alone.rate, **close)
-    for ours, theirs in zip(together.outputs(average), alone.outputs(average), strict=True):
+    np.testing.assert_allclose(shared.tally, separate.tally, **close)
+    assert shared.steps == separate.steps == len(Y)
+    np.testing.assert_allclose(shared.rate, separate.rate, **close)
+    for ours, theirs in zip(shared.outputs(average), separate.outputs(average), strict=True):
         table = np.zeros((2, X.shape[1]))
         table[0, ours.keys.astype(int)], table[1, theirs.keys.astype(int)] = ours[1], theirs[1]
         np.testing.assert_allclose(table[0], table[1], **close)
@@ -107,14 +107,14 @@ def test_together_equals_alone(rule: Any, store: str, dtype: str, stream: Any, c
         return (predictions - labels) ** 2
 
     np.testing.assert_allclose(
-        together.loss_on(batch, targets, losses, weights, average),
-        alone.loss_on(batch, targets, losses, weights, average),
+        shared.loss_on(batch, targets, losses, weights, average),
+        separate.loss_on(batch, targets, losses, weights, average),
         rtol=1e-4,
     )
 
 
 @named
-def test_state_goes_on_as_if_nothing_happened(rule: Any) -> None:
+def test_restored_outputs_continue_identically(rule: Any) -> None:
     X, Y = rows_of(1), sets_of(1, 60, 7)
     factory, batch, targets = factory_for(rule, X.shape[1]), as_batch(X), targets_of(Y)
     one, two = SharedOutputs(factory, 5), SharedOutputs(factory, 5)
@@ -131,8 +131,8 @@ def test_state_goes_on_as_if_nothing_happened(rule: Any) -> None:
     np.testing.assert_array_equal(one.predict(batch), again.predict(batch))
 
 
-def test_which_outputs_stand_alone() -> None:
-    for rule, together in (
+def test_which_rules_have_shared_outputs() -> None:
+    for rule, shared in (
         (TruncatedGradientClassifier(), True),
         (TruncatedGradientClassifier(certify=True), False),
         (TruncatedGradientClassifier(target_nnz=5), False),
@@ -140,7 +140,7 @@ def test_which_outputs_stand_alone() -> None:
         (MarginPerceptronClassifier(), False),
         (FTRLClassifier(), True),
     ):
-        assert factory_for(rule, 3).is_shared(3) == together
+        assert factory_for(rule, 3).is_shared(3) == shared
         assert not factory_for(rule, 3).is_shared(1)
 
 
@@ -162,14 +162,14 @@ def test_losses_of_targets() -> None:
     np.testing.assert_allclose(
         targets.row_losses(raw[7:9], losses, first=7), losses(raw, signs).mean(axis=1)[7:9]
     )
-    zero = np.array([1.0, 3.0])  # what a loss that is not symmetric gives for the two labels
+    zero = np.array([1.0, 3.0])  # values of an asymmetric loss for the two labels
 
-    def lopsided(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def asymmetric(predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return np.where(labels == 1.0, zero[1], zero[0])
 
     wanted = np.average(np.where(Y == 1, 3.0, 1.0).mean(axis=1), weights=weights)
-    np.testing.assert_allclose(targets.zero_loss(lopsided, weights), wanted)
-    assert targets.zero_loss(lopsided, np.zeros(40)) == 0.0
+    np.testing.assert_allclose(targets.zero_loss(asymmetric, weights), wanted)
+    assert targets.zero_loss(asymmetric, np.zeros(40)) == 0.0
 
 
 # ---- new classes ------------------------------------------------------------------------------
@@ -177,12 +177,12 @@ def test_losses_of_targets() -> None:
 X, CLASSES = rows_of(5, 300), np.array(["ash", "birch", "oak"])
 Y = np.where(np.arange(300) % 7 == 0, "oak", np.where(np.arange(300) % 2, "ash", "birch"))
 LATE = Y.copy()
-LATE[150:][np.arange(150) % 11 == 0] = "alder"  # first of all in order, and late
+LATE[150:][np.arange(150) % 11 == 0] = "alder"  # first in sorted order, but occurs late
 LATE[200:][np.arange(100) % 13 == 0] = "pine"
 
 
 @named
-def test_a_new_class_is_a_model_that_starts_at_its_first_row(rule: Any) -> None:
+def test_a_new_class_equals_a_model_trained_from_its_first_row(rule: Any) -> None:
     rule = clone(rule).set_params(dtype="float64")
     grown = clone(rule).partial_fit(X[:100], LATE[:100], classes=CLASSES)
     for begin, end in ((100, 170), (170, 171), (171, 300)):
@@ -218,10 +218,10 @@ def test_new_classes_do_not_depend_on_batches_or_pickling(rule: Any) -> None:
     assert records[0] == records[1]
 
 
-def test_a_bad_row_before_a_new_class_leaves_the_classes_as_they_were() -> None:
+def test_a_class_is_not_added_if_a_row_before_it_is_bad() -> None:
     grown = TruncatedGradientClassifier().partial_fit(X[:100], Y[:100], classes=CLASSES)
     bad = X[150:260].toarray()
-    bad[20, 3] = np.nan  # behind the first alder, before the first pine
+    bad[20, 3] = np.nan  # after the first alder, before the first pine
     with pytest.raises(_core.DataError, match="row 20"):
         grown.partial_fit(bad, LATE[150:260])
     assert grown.classes_.tolist() == ["alder", *CLASSES]
@@ -232,7 +232,7 @@ def test_a_bad_row_before_a_new_class_leaves_the_classes_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("rule", [MarginPerceptronClassifier(), AveragedSGDClassifier(center=True)])
-def test_outputs_that_stand_alone_take_no_new_classes(rule: Any) -> None:
+def test_separate_outputs_refuse_new_classes(rule: Any) -> None:
     mean = {"mean": np.asarray(X.mean(axis=0)).ravel()} if "center" in rule.get_params() else {}
     rule = clone(rule).partial_fit(X[:100], Y[:100], classes=CLASSES, **mean)
     with pytest.raises(ValueError, match="alder is not among"):
@@ -257,7 +257,7 @@ SETS = sets_of(9, 300, 6)
 
 
 @pytest.mark.parametrize("rule", [*RULES, MarginPerceptronClassifier(passes=2)])
-def test_each_label_is_a_model_of_its_own(rule: Any) -> None:
+def test_each_label_equals_a_separate_model(rule: Any) -> None:
     rule = clone(rule).set_params(dtype="float64", random_state=3, passes=2)
     both = clone(rule).fit(X, SETS)
     assert both.classes_.tolist() == list(range(6))
@@ -272,7 +272,7 @@ def test_each_label_is_a_model_of_its_own(rule: Any) -> None:
     assert 0.0 <= both.score(X, SETS) <= 1.0
 
 
-def test_sparse_labels_give_sparse_answers() -> None:
+def test_sparse_labels_give_sparse_predictions() -> None:
     clf = TruncatedGradientClassifier(random_state=0, passes=3)
     dense = clone(clf).fit(X, SETS, eval_set=(X, SETS))
     sparse = clone(clf).fit(X, sp.csr_matrix(SETS), eval_set=(X, sp.csc_matrix(SETS)))
@@ -289,7 +289,7 @@ def test_sparse_labels_give_sparse_answers() -> None:
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
 
 
-def test_bad_labels() -> None:
+def test_bad_labels_are_refused() -> None:
     clf = TruncatedGradientClassifier()
     with pytest.raises(ValueError, match="0 and 1"):
         clf.fit(X, SETS + 1)
@@ -307,8 +307,8 @@ def test_bad_labels() -> None:
 # ---- models with many outputs -------------------------------------------------------------------
 
 
-def test_many_outputs_by_one_product() -> None:
-    """The scores of a model are those of the estimator, for matrices, arrays and new features."""
+def test_many_outputs_are_predicted_by_one_product() -> None:
+    """The model's scores equal the estimator's, for sparse and dense rows."""
     Y = sets_of(2, 300, 70)
     clf = TruncatedGradientClassifier(loss="hinge", dtype="float64", gravity=1e-3).fit(X, Y)
     model = clf.model_

@@ -1,4 +1,4 @@
-"""Classes and labels of streams: known beforehand, or found on the way; stopped and resumed."""
+"""Classes and label sets of streams: known before, or added when they occur; resumed runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS, COLUMNS = 3000, 30
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: Any) -> Path:
-    """Rows of classes 2, 5 and 9, and from row 1,000 on also 1; the same with sets of labels."""
+    """Write rows of classes 2, 5 and 9, from row 1,000 on also 1; and the same with label sets."""
     folder: Path = tmp_path_factory.mktemp("streams")
     rng = np.random.default_rng(0)
     single, sets = [], []
@@ -77,14 +77,12 @@ def test_a_pipe_of_sets_of_labels(folder: Path, tmp_path: Path) -> None:
     assert thresher.load(model).multilabel
 
 
-def test_a_pipe_of_one_class(tmp_path: Path) -> None:
-    told = called(
+def test_a_pipe_with_one_class_is_refused(tmp_path: Path) -> None:
+    done = called(
         "train", "-", "-m", tmp_path / "m", "--multiclass", code=1, stdin=b"3 1:1\n3 2:1\n"
     )
-    assert "at least 2 classes; found [3]" in told.stderr
-    told = called(
-        "train", "-", "-m", tmp_path / "m", "--multiclass", code=1, stdin=b"3 1:1\n 2:1\n"
-    )
+    assert "at least 2 classes; found [3]" in done.stderr
+    called("train", "-", "-m", tmp_path / "m", "--multiclass", code=1, stdin=b"3 1:1\n 2:1\n")
     assert not (tmp_path / "m").exists()
 
 
@@ -106,8 +104,10 @@ class StopsEach(Observer):
 
 @pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl", "averaged-sgd"])
 @pytest.mark.parametrize("sets", [False, True])
-def test_state_with_classes_that_came(folder: Path, tmp_path: Path, rule: str, sets: bool) -> None:
-    """A run that is resumed after every block ends with the state of one that is not."""
+def test_resumed_runs_with_added_classes(
+    folder: Path, tmp_path: Path, rule: str, sets: bool
+) -> None:
+    """A run that is resumed after every block ends in the state of an uninterrupted one."""
     estimator = {
         "truncated-gradient": TruncatedGradientClassifier,
         "ftrl": FTRLClassifier,
@@ -185,8 +185,8 @@ def test_partial_fit_finds_classes_of_a_source(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-def test_only_nonzero_weights_are_the_same_weights(folder: Path, loss: str) -> None:
-    """With the same intercepts to begin with: none, where none are learned."""
+def test_the_nonzero_store_learns_the_same_weights(folder: Path, loss: str) -> None:
+    """This holds without intercepts, which start at other values in this store."""
     params = {"loss": loss, "gravity": 1e-4, "fit_intercept": False, "dtype": "float64"}
     rows = source(folder, "single.svm")
     usual = TruncatedGradientClassifier(**params, passes=2, shuffle=False).fit(rows)
@@ -196,7 +196,7 @@ def test_only_nonzero_weights_are_the_same_weights(folder: Path, loss: str) -> N
     np.testing.assert_allclose(lists.coef_.toarray(), usual.coef_, rtol=1e-8, atol=1e-10)
 
 
-def test_intercepts_begin_at_log_odds() -> None:
+def test_intercepts_start_at_log_odds() -> None:
     X = np.zeros((400, 3))
     y = np.repeat([0, 1, 2], [200, 150, 50])
     tiny = {"loss": "hinge", "eta0": 1e-12, "passes": 1, "store": "nonzero"}
@@ -207,13 +207,13 @@ def test_intercepts_begin_at_log_odds() -> None:
     clf = TruncatedGradientClassifier(**tiny).partial_fit(X, y, classes=[0, 1, 2])
     clf.partial_fit(X, np.full(400, 7))
     assert clf.classes_.tolist() == [0, 1, 2, 7]
-    later = 1.5 / 402  # one row of the 401 so far
+    later = 1.5 / 402  # one of the 401 rows so far
     np.testing.assert_allclose(clf.intercept_[3], np.log(later / (1 - later)), rtol=1e-6)
     clf = TruncatedGradientClassifier(**tiny, fit_intercept=False).fit(X, y)
     assert not clf.intercept_.any()
 
 
-def test_what_the_lists_are_not_for() -> None:
+def test_the_nonzero_store_refuses_other_parameters() -> None:
     X, y = np.eye(6), [0, 1, 2] * 2
     for wrong, words in (
         (FTRLClassifier(store="nonzero"), "truncated gradient and forward-backward"),

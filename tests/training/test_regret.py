@@ -27,7 +27,7 @@ Y = X[:, 0] - X[:, 1] + 0.3 * RNG.normal(size=200)
 
 
 def pulls(stream: Stream, params: dict[str, Any], dtype: str) -> float:
-    """The sum of g_i ||w_{i+1}||_1, with the weights after each event from the oracle."""
+    """Return the sum of g_i ||w_{i+1}||_1, with the oracle's weights after each event."""
     order, total = np.concatenate(stream.passes), 0.0
     for i in range(params["period"], len(order) + 1, params["period"]):
         oracle = truncated_gradient(
@@ -47,11 +47,11 @@ def pulls(stream: Stream, params: dict[str, Any], dtype: str) -> float:
     store=st.sampled_from(["dense", "hashed"]),
     dtype=st.sampled_from(["float64", "float64", "float32"]),
 )
-def test_the_core_keeps_the_sums(
+def test_the_core_computes_the_sums(
     data: st.DataObject, loss: str, gravity: float, period: int, fit_intercept: bool, store: str,
     dtype: str,
 ) -> None:  # fmt: skip
-    """Lazily, over sweeps and stored zeros, and without changing a weight."""
+    """The sums agree with the oracle, despite sweeps and stored zeros; weights do not change."""
     stream = data.draw(streams(loss))
     if data.draw(st.booleans()):
         stored = stream.csr.copy()
@@ -84,8 +84,8 @@ def test_the_core_keeps_the_sums(
     assert plain.loss_sum == model.loss_sum
 
 
-def test_a_weight_that_dies_is_charged_until_then() -> None:
-    """Weight 0.1 and amounts 0.03: 0.07 + 0.04 + 0.01, times g; whether it is dropped or not."""
+def test_a_weight_counts_until_it_becomes_zero() -> None:
+    """A weight of 0.1 that shrinks by 0.03 adds g (0.07 + 0.04 + 0.01), even if it is dropped."""
     params = {"loss": "squared", "eta0": 0.1, "gravity": 0.3, "fit_intercept": False}
     for store in ("dense", "hashed"):
         stream = Stream(np.eye(60), np.r_[1.0, np.zeros(59)], None, [np.arange(60)])
@@ -102,7 +102,7 @@ def test_a_weight_that_dies_is_charged_until_then() -> None:
         {"fading": True},
     ],
 )  # fmt: skip
-def test_the_core_keeps_nothing_where_the_sum_has_no_closed_form(params: dict[str, Any]) -> None:
+def test_the_core_computes_no_sums_without_a_closed_form(params: dict[str, Any]) -> None:
     stream = Stream(X, np.sign(Y), None, [np.arange(200)])
     model = learner("truncated_gradient", 8, certify=True, gravity=0.1, **params)
     assert stream.learn(model).facts() == {}
@@ -118,10 +118,10 @@ def test_the_core_keeps_nothing_where_the_sum_has_no_closed_form(params: dict[st
     period=st.sampled_from([1, 3, 10]),
     fit_intercept=st.booleans(),
 )
-def test_right_minus_left_is_that_of_brute_force_and_never_negative(
+def test_right_minus_left_equals_brute_force_and_is_never_negative(
     data: st.DataObject, loss: str, gravity: float, period: int, fit_intercept: bool
 ) -> None:
-    """R-7.2, through the estimators, on any stream."""
+    """R-7.2 with the estimators, on any stream."""
     stream = data.draw(streams(loss, weighted=False))
     assume(len(np.unique(stream.y)) > 1)
     eta, passes = 0.02, 2
@@ -144,10 +144,10 @@ def test_right_minus_left_is_that_of_brute_force_and_never_negative(
     final = oracle.weights, oracle.intercept
     comparators = (final, (np.zeros(stream.width), 0.0))
     for certificate, (w, b) in zip(estimator.model_.certificates, comparators, strict=True):
-        suffered = passes * sum(
+        loss_sum = passes * sum(
             losses.value(loss, float(w @ x) + b, y) for x, y in zip(scaled, stream.y, strict=True)
         )
-        right = eta * B * T / 2 + (w @ w + b * b) / (2 * eta) + suffered
+        right = eta * B * T / 2 + (w @ w + b * b) / (2 * eta) + loss_sum
         right += events * period * gravity * np.abs(w).sum()
         slack = right - (1 - 0.5 * A * eta) * sum(oracle.losses) - pulled
         assert slack >= -1e-9
@@ -160,14 +160,14 @@ def test_right_minus_left_is_that_of_brute_force_and_never_negative(
     ("params", "steps"),
     [
         ({"passes": 3}, 600),
-        ({"passes": 3, "callback": lambda record: record.examples >= 128}, 128),  # cut short
+        ({"passes": 3, "callback": lambda record: record.examples >= 128}, 128),  # stopped early
         ({"passes": 9, "tol": 0.0, "patience": 2}, 200),  # the first pass is restored
     ],
 )
-def test_the_comparator_meets_the_rows_that_were_learned(
+def test_the_comparator_is_evaluated_on_the_rows_that_were_learned(
     params: dict[str, Any], steps: int, shuffle: Any
 ) -> None:
-    """Empty rows teach nothing: the progressive loss is that of zero, and labels tell the rows."""
+    """Rows are empty, so losses are those of zero weights, and labels show which rows counted."""
     labels = RNG.normal(size=200)
     reg = TruncatedGradientRegressor(
         loss="absolute", fit_intercept=False, shuffle=shuffle, random_state=3, **FEASIBLE, **params
@@ -210,7 +210,7 @@ def test_each_class_has_its_certificates_and_they_are_saved(tmp_path: Any) -> No
         ({"eta0": 0.3}, "is below 2 / A"),
     ],
 )
-def test_a_certificate_that_cannot_be_given_says_why(params: dict[str, Any], reason: str) -> None:
+def test_an_unavailable_certificate_has_a_reason(params: dict[str, Any], reason: str) -> None:
     labels = np.abs(Y) if params.get("loss") == "poisson" else Y
     reg = TruncatedGradientRegressor(**(FEASIBLE | {"passes": 2} | params)).fit(X, labels)
     for certificate in reg.model_.certificates:
@@ -218,7 +218,7 @@ def test_a_certificate_that_cannot_be_given_says_why(params: dict[str, Any], rea
         assert reason in certificate.reason
 
 
-def test_weights_and_earlier_rows_stand_in_the_way() -> None:
+def test_row_weights_and_earlier_rows_are_reasons() -> None:
     weighted = TruncatedGradientRegressor(**FEASIBLE).fit(X, Y, sample_weight=np.full(200, 0.5))
     assert "all rows have weight 1" in weighted.model_.certificates[0].reason
     ones = TruncatedGradientRegressor(**FEASIBLE).fit(X, Y, sample_weight=np.ones(200))

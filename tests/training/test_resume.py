@@ -1,4 +1,4 @@
-"""Exact resume: a run that was killed anywhere goes on to the same bytes."""
+"""Exact resume: a run that was killed at any time ends with the same bytes."""
 
 import gzip
 import json
@@ -14,8 +14,8 @@ import pytest
 from support.files import THRESHER, svmlight, thresher, vw
 from thresher.training.checkpoint import read
 
-# Rule families, stores, passes, packed and several files. Every run takes long enough to be killed,
-# and every file is of several blocks, so that a run is cut within a file.
+# Rule families, stores, passes, compressed and several files. Every run takes long enough to be
+# killed, and every file has several blocks, so that runs are killed within a file.
 CASES = {
     "truncated-gradient": ["--passes", "40"],
     "truncated-gradient-hashed": ["--passes", "40", "--store", "hashed", "--gravity", "1e-3"],
@@ -36,8 +36,8 @@ CASES = {
     "quarantine": ["--passes", "30"],
     "table": ["--passes", "6"],
 }
-# These are killed and resumed in `make soak` alone, below. In `make test`, test_golden.py
-# interrupts and resumes every rule, and the cases that are left here are killed.
+# These are killed and resumed only in `make soak`. In `make test`, test_golden.py interrupts and
+# resumes every rule, and the other cases here are killed.
 SOAKED = {
     *("truncated-gradient-hashed", "truncated-gradient-average", "truncated-gradient-target"),
     *("truncated-gradient", "forward-backward", "dual-averaging", "averaged-sgd"),
@@ -48,14 +48,14 @@ FILES = {"rows.svm", "rows.svm.gz", "rows.vw", "more.svm", "rows.csv", "valid.sv
 
 
 def packed(path):
-    """Write a file packed beside it."""
+    """Write a gzip copy of a file, and return its name."""
     with open(path, "rb") as plain, gzip.open(f"{path}.gz", "wb") as out:
         shutil.copyfileobj(plain, out)
     return f"{path}.gz"
 
 
 def command(case, folder):
-    """Return the arguments of a case, but for the model and checkpoints."""
+    """Return the arguments of a case, without those for the model and checkpoints."""
     classes = (1, 2, 5) if case == "multiclass" else (-1, 1)
     options = list(CASES[case])
     if case == "named":
@@ -89,9 +89,9 @@ def command(case, folder):
 
 
 def killed(arguments, model, delay):
-    """Start a run, kill it a while after its first checkpoint; tell whether it was under way.
+    """Start a run and kill it after its first checkpoint; return whether it was still running.
 
-    The run goes on from the checkpoint of the one before.
+    The run continues from the checkpoint of the previous one.
     """
     process = subprocess.Popen(
         [*THRESHER, "train", *arguments, "-m", model, "--every", "0.01s", "--resume", "--json"],
@@ -108,17 +108,17 @@ def killed(arguments, model, delay):
     finally:
         process.kill()
         process.communicate()
-    # One that was killed on its way out, after the model was written, proves nothing.
+    # A run that was killed after it had written the model does not count.
     return process.returncode == -signal.SIGKILL and not os.path.exists(model)
 
 
 def is_inside(checkpoint):
-    """Tell whether a checkpoint was written within a pass."""
+    """Return whether a checkpoint was written within a pass."""
     return os.path.exists(checkpoint) and read(checkpoint).about["position"] is not None
 
 
 def check(case, folder, kills):
-    """Kill a run so often, at least once within a pass, and let it go on to the end."""
+    """Kill a run several times, at least once within a pass, then let it finish."""
     rng = random.Random(case)
     arguments = command(case, folder)
     whole, resumed = folder / "whole.thresher", folder / "resumed.thresher"
@@ -130,7 +130,7 @@ def check(case, folder, kills):
         if hits >= kills and inside:
             break
         resumed.unlink(missing_ok=True)
-        # Ever sooner: a quick machine may be at the end by then.
+        # Earlier each time: on a fast machine the run may already have ended.
         hits += killed(arguments, str(resumed), rng.uniform(0, 0.15 / (1 + attempt)))
         inside += is_inside(f"{resumed}.checkpoint")
     assert hits >= kills, "runs ended before they were killed: make them longer"
@@ -153,7 +153,7 @@ def test_killed_and_resumed(case, tmp_path):
 @pytest.mark.soak
 @pytest.mark.parametrize("case", CASES)
 def test_killed_often_and_resumed(case, tmp_path):
-    """Twenty kills that hit, each going on from the one before or from the beginning."""
+    """Twenty kills of running runs; each run continues from the last, or starts again."""
     hits = 0
     for attempt in range(20):
         folder = tmp_path / str(attempt)
@@ -165,7 +165,7 @@ def test_killed_often_and_resumed(case, tmp_path):
 
 
 def test_interrupt_writes_a_checkpoint(tmp_path):
-    """Ctrl-C ends with code 130, and what was learned is kept."""
+    """Ctrl-C ends with code 130 and writes a checkpoint."""
     arguments = command("truncated-gradient", tmp_path)
     model = tmp_path / "model.thresher"
     process = subprocess.Popen(
@@ -176,10 +176,10 @@ def test_interrupt_writes_a_checkpoint(tmp_path):
     )
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted after" in told
-    assert "--resume" in told
+    assert "interrupted after" in message
+    assert "--resume" in message
     assert not model.exists()
     assert os.path.exists(f"{model}.checkpoint")
     thresher("train", *arguments, "-m", model, "--resume", "--quiet")
@@ -190,7 +190,7 @@ def test_interrupt_writes_a_checkpoint(tmp_path):
 
 
 def interrupted(folder, arguments):
-    """Leave a checkpoint of a run that did not end."""
+    """Make a checkpoint of an unfinished run; return the path of its model."""
     model = folder / "model.thresher"
     for _ in range(10):
         if killed(arguments, str(model), delay=0):
@@ -199,15 +199,15 @@ def interrupted(folder, arguments):
     raise AssertionError("no run was killed in time")
 
 
-def test_resume_without_a_checkpoint_starts_anew_and_says_so(tmp_path):
+def test_resume_without_a_checkpoint_starts_from_the_beginning(tmp_path):
     data = svmlight(tmp_path / "rows.svm")
     done = thresher("train", data, "-m", tmp_path / "m.thresher", "--resume")
     assert "no checkpoint" in done.stderr
     assert "from the beginning" in done.stderr
 
 
-def test_changed_input_is_named(tmp_path):
-    """The message says in which lines the input differs from what was read."""
+def test_changed_input_is_refused(tmp_path):
+    """The message names the lines in which the input has changed."""
     arguments = command("truncated-gradient", tmp_path)
     model = interrupted(tmp_path, arguments)
     data = tmp_path / "rows.svm"
@@ -270,12 +270,12 @@ def test_a_pipe_is_resumed_by_piping_it_again(tmp_path):
     assert not model.exists()
     with open(data, "rb") as pipe:
         done = thresher("train", "-", "-m", model, "--resume", stdin=pipe)
-    assert "going on after" in done.stderr
+    assert "continuing after" in done.stderr
     assert model.read_bytes() == whole.read_bytes()
 
 
-def test_what_a_killed_run_left_is_cleared(tmp_path):
-    """A checkpoint that was whole, but not yet in its place, goes with the run that ends."""
+def test_temporary_files_of_a_killed_run_are_removed(tmp_path):
+    """When the run ends, it removes checkpoints that were written but not yet renamed."""
     data, model = svmlight(tmp_path / "rows.svm"), tmp_path / "m.thresher"
     left, other = (tmp_path / f"m.thresher.checkpoint.{name}.part" for name in ("0a" * 8, "mine"))
     left.write_bytes(b"")

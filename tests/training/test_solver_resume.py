@@ -1,4 +1,4 @@
-"""Fits that need all rows at once: interrupted anywhere and resumed, they end in the same bits."""
+"""Rules that need all rows at once: interrupted and resumed fits are bit-identical."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 class _Running:
-    """Fits with RunOptions, however fit itself takes them."""
+    """Passes RunOptions to `_fit` directly."""
 
     def run(self, *rows: Any, **options: Any) -> Any:
         self._options = RunOptions.of(**options)
@@ -49,21 +49,21 @@ class HardThreshold(_Running, thresher.HardThresholdRegressor):
 
 
 class Stops(Observer):
-    """Stops a run after so many records; keeps what it is told."""
+    """Stops a run after some records; keeps all events."""
 
     def __init__(self, after: float = float("inf")) -> None:
         self.after, self.records = after, 0
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.events: list[tuple[str, dict[str, Any]]] = []
 
     def tell(self, event: str, **facts: Any) -> None:
-        self.told.append((event, facts))
+        self.events.append((event, facts))
         self.records += event == "record"
 
     def stops(self) -> bool:
         return self.records >= self.after
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        return [facts for name, facts in self.told if name == event]
+        return [facts for name, facts in self.events if name == event]
 
 
 PAPER = {"variant": "paper", "paths": 4, "passes": 3}
@@ -122,7 +122,7 @@ def assert_equal(a: Any, b: Any) -> None:
 
 
 def points(records: int) -> list[int]:
-    """Return after how many records to stop: each, or of many the first, the last, and some."""
+    """Return the numbers of records to stop after: all, or the first, the last and some."""
     if records <= 24:
         return list(range(1, records + 1))
     return sorted({*range(1, 9), *range(10, records, records // 10), records - 1, records})
@@ -151,13 +151,13 @@ def test_interrupted_anywhere_equals_uninterrupted(
             assert [facts["digest"] for facts in again.of("resumed")] == digests
             assert observer.records + again.records == len(whole.history_)
         else:
-            assert k == len(whole.history_)  # nothing was left to do
+            assert k == len(whole.history_)  # the fit was already complete
         assert_equal(fitted, whole)
     assert interrupted > 1
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_interrupted_again_and_again(rule: str, tmp_path: Path) -> None:
+def test_interrupted_several_times(rule: str, tmp_path: Path) -> None:
     X, y, weights, _ = rows(RULES[rule][2])
     whole = made(rule).run(X, y, weights)
     path = tmp_path / "checkpoint"
@@ -183,7 +183,7 @@ class Killer:
             raise MemoryError
 
 
-def test_periodic_checkpoints_are_where_a_killed_run_continues(tmp_path: Path) -> None:
+def test_a_killed_run_continues_from_the_last_periodic_checkpoint(tmp_path: Path) -> None:
     for rule in ("robust, 4 classes", "paper", "descent", "hard threshold"):
         X, y, weights, _ = rows(RULES[rule][2])
         whole = made(rule).run(X, y, weights)
@@ -198,12 +198,12 @@ def test_periodic_checkpoints_are_where_a_killed_run_continues(tmp_path: Path) -
         assert observer.of("resumed")
 
 
-def test_records_and_checkpoints_are_told() -> None:
+def test_the_observer_receives_records() -> None:
     X, y, *_ = rows(0)
     observer = Stops()
     fitted = made("hard threshold").run(X, y, observer=observer)
     assert observer.of("record") == [record._asdict() for record in fitted.history_]
-    assert [event for event, _ in observer.told] == ["record"] * len(fitted.history_)
+    assert [event for event, _ in observer.events] == ["record"] * len(fitted.history_)
 
 
 @pytest.mark.parametrize("rule", ["robust", "paper", "descent", "hard threshold"])
@@ -214,7 +214,7 @@ def test_a_stop_without_a_checkpoint_is_a_keyboard_interrupt(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_callback_ends_the_fit_with_what_was_learned(rule: str, tmp_path: Path) -> None:
+def test_a_callback_ends_the_fit_and_the_weights_are_kept(rule: str, tmp_path: Path) -> None:
     X, y, *_ = rows(RULES[rule][2])
     seen: list[Any] = []
 
@@ -225,7 +225,7 @@ def test_a_callback_ends_the_fit_with_what_was_learned(rule: str, tmp_path: Path
     path = tmp_path / "checkpoint"
     fitted = made(rule, callback=callback).run(X, y, checkpoint=path, every=0)
     assert len(seen) == 2 <= len(fitted.history_) < len(made(rule).run(X, y).history_)
-    # An observer that stops too finds the fit ended, or other classes that have a stage each.
+    # If an observer stops it too, the fit has ended, or each other class makes one stage.
     seen.clear()
     try:
         other = made(rule, callback=callback).run(X, y, checkpoint=path, observer=Stops(2))
@@ -343,7 +343,7 @@ def test_a_damaged_file_is_refused(damage: Callable[[bytes], bytes], tmp_path: P
             made(rule).run(X, y, checkpoint=path, resume=True)
 
 
-def test_a_file_that_is_no_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
+def test_other_files_are_not_overwritten_by_checkpoints(tmp_path: Path) -> None:
     X, y, *_ = rows(0)
     path = tmp_path / "notes.txt"
     path.write_text("keep me")
@@ -374,13 +374,13 @@ def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert_equal(fitted, made("hard threshold").run(X, y))
 
 
-def test_seconds_go_on(tmp_path: Path) -> None:
+def test_a_resumed_run_adds_to_the_seconds(tmp_path: Path) -> None:
     X, y, *_ = rows(0)
     path = tmp_path / "checkpoint"
     interrupted("hard threshold", path, (X, y))
     saved = checkpoints.read(path)
     late = TrainingCheckpoint({**saved.about, "seconds": 1000.0}, saved.states)
-    assert late.digest == saved.digest  # no times are in it
+    assert late.digest == saved.digest  # the digest does not include times
     late.write(path)
     resumed = made("hard threshold").run(X, y, checkpoint=path, resume=True)
     assert resumed.history_[2].seconds > 1000

@@ -1,4 +1,4 @@
-"""A wanted number of weights: the core equals the oracle, and models have what was asked for."""
+"""`target_nnz`: the core equals the oracle, and models keep that number of weights."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def problem(rows: int = 600, width: int = 2000) -> tuple[np.ndarray, np.ndarray]
 
 @pytest.mark.parametrize("estimator", [TruncatedGradient, FTRLClassifier, StabilizedClassifier])
 @pytest.mark.parametrize("target", [20, 100, 500])
-def test_models_have_what_was_asked_for(estimator: Any, target: int) -> None:
-    """At most the target, and within 5 % of it where so many features are of use."""
+def test_models_keep_at_most_the_target(estimator: Any, target: int) -> None:
+    """They have at most the target, and at least 95 % of it if enough features are useful."""
     X, y = problem()
     clf = estimator(target_nnz=target, random_state=0).fit(X, y)
     assert 0.95 * target <= clf.model_.nnz <= target
@@ -78,8 +78,8 @@ def test_models_have_what_was_asked_for(estimator: Any, target: int) -> None:
 
 
 @pytest.mark.parametrize("estimator", [TruncatedGradient, FTRLClassifier])
-def test_streams_of_batches(estimator: Any) -> None:
-    """The same however the rows are split, and never more than the target."""
+def test_batches_do_not_matter(estimator: Any) -> None:
+    """The result is the same for any split of the rows, and never exceeds the target."""
     X, y = problem()
     whole = estimator(target_nnz=50).partial_fit(X, y, classes=["a", "b"])
     parts = estimator(target_nnz=50)
@@ -89,7 +89,7 @@ def test_streams_of_batches(estimator: Any) -> None:
     np.testing.assert_array_equal(whole.coef_, parts.coef_)
 
 
-def test_more_than_there_are() -> None:
+def test_targets_above_the_number_of_features() -> None:
     X, y = problem(100, 30)
     for estimator in (TruncatedGradient, FTRLClassifier, StabilizedClassifier):
         assert estimator(target_nnz=1000, random_state=0).fit(X, y).model_.nnz <= 30
@@ -98,19 +98,19 @@ def test_more_than_there_are() -> None:
 @pytest.mark.parametrize(
     "other", [{"gravity": 0}, {"average": True}, {"shrink": "round", "ceiling": 0.1}]
 )
-def test_parameters_that_contradict(other: dict[str, Any]) -> None:
+def test_contradicting_parameters_are_refused(other: dict[str, Any]) -> None:
     X, y = problem(50, 10)
     with pytest.raises(ParameterError, match="target_nnz"):
         TruncatedGradient(target_nnz=5, **other).fit(X, y)
 
 
 @pytest.mark.parametrize("estimator", [TruncatedGradient, FTRLClassifier])
-def test_the_record_is_of_the_model(estimator: Any) -> None:
-    """Loss on other rows and nonzeros are those of the weights that are kept."""
+def test_records_are_of_the_kept_weights(estimator: Any) -> None:
+    """Validation loss and nonzeros are computed with the weights that the model keeps."""
     X, y = problem()
     clf = estimator(target_nnz=30, passes=3, random_state=0)
     clf.fit(X[:400], y[:400], eval_set=(X[400:], y[400:]))
     assert all(record.nonzeros <= 30 for record in clf.history_ if record.nonzeros is not None)
-    if estimator is TruncatedGradient:  # FTRL's l1 is set anew at the very end
+    if estimator is TruncatedGradient:  # FTRL adjusts l1 again at the end
         expected = log_loss(y[400:], clf.predict_proba(X[400:]))
         assert clf.history_[-1].valid_loss == pytest.approx(expected, rel=1e-6)

@@ -1,15 +1,15 @@
 // A round of learning whose result is averaged with the results of other learners
 // (src/thresher/distributed/modes/average.py).
 //
-// All learners start a round from the same model. At the end a learner returns, for each feature that
-// it updated, numbers whose mean is meaningful, and the count of updates. Then it resets its cells to
-// the start of the round: the averaged model replaces them, or the same process learns another part
-// of the rows from the same start.
+// All learners start a round from the same model. At the end a learner returns, for each feature
+// that it updated, numbers whose mean is meaningful, and the count of updates. Then it resets its
+// cells to the start of the round: the averaged model replaces them, or the same process learns
+// another part of the rows from the same start.
 //
-// A weight without an update can change too: by gravity, or because a mean is over more steps. Its new
-// value follows from its value at the start and from the clock at the end. So whoever has both can
-// compute it: `pending` is the clock with its pending events. If a sweep applied the events of all
-// cells in the middle of a round, `pending` also holds the clock before the sweep.
+// A weight without an update can change too: by gravity, or because a mean is over more steps. Its
+// new value can be computed from its value at the start and from `pending`, the clock at the end
+// with its pending events. If a sweep applied the events of all cells in the middle of a round,
+// `pending` also holds the clock before the sweep.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ concept RoundRule =
                         const typename R::Numbers& numbers, const typename R::InterceptNumbers& b) {
       // How many numbers of a feature are averaged.
       { R::numbers_per_feature } -> std::convertible_to<std::size_t>;
-      // These numbers now. Their meaning does not depend on the clock.
+      // The current values of these numbers. Their meaning does not depend on the clock.
       { fixed.numbers_of(cell) } -> std::same_as<typename R::Numbers>;
       // The cell at the start of a round. It does not depend on the clock.
       { fixed.cell_at_start(numbers) } -> std::same_as<typename R::Cell>;
@@ -66,7 +66,7 @@ class Round {
     if constexpr (requires { rule.begin_round(); }) rule.begin_round();
   }
 
-  // Before the step of a row: saves its cells, and counts its updates.
+  // Saves the cells of a row, and counts its updates. Called before the step of the row.
   template <class Store, class Rows>
   [[gnu::noinline]] void note(const Store& store, const Rows& rows) {
     const std::size_t n = rows.count();
@@ -79,7 +79,7 @@ class Round {
     });
   }
 
-  // Before a sweep, which writes all cells.
+  // Saves all cells and the clock. Called before a sweep, which writes all cells.
   [[gnu::cold]] void sweep(const Cells<Cell>& cells, const R& rule) {
     std::vector<std::uint64_t> keys;
     cells.each([&](std::uint64_t key, const Cell&) { keys.push_back(key); });

@@ -1,5 +1,5 @@
-// A learner's state as bytes and back. A part lists its fields once, in `archive(io)`; the same list
-// saves and restores.
+// Converts a learner's state to bytes and back. A class lists its fields once, in `archive(io)`:
+// the same list saves and restores.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace thresher {
 
-// Tells states of one rule and number type from those of others (FNV-1a of the type's name).
+// Distinguishes the states of one rule and number type from all others: FNV-1a of the type's name.
 std::uint64_t signature_of(const std::type_info& type);
 template <class T>
 std::uint64_t signature_of() {

@@ -1,9 +1,10 @@
-// What a learner of a rule does besides learning and predicting, compiled once per rule: it reaches its
-// cells through virtual functions. core/rule_learner.hpp adds the abilities that the rule has, and the
-// loops over rows, which are compiled for each store.
+// What a learner of a rule does besides learning and predicting, compiled once per rule: it
+// reaches its cells through virtual functions. core/rule_learner.hpp adds the abilities that the
+// rule has, and the loops over rows, which are compiled for each store.
 //
-// All rules of rules/ learn like this, except mirror descent (rules/mirror_descent.hpp), blocks of
-// columns (rules/margin_block.hpp), the stabilized rules (stabilized/) and lanes (lanes/).
+// All rules of rules/ learn with these loops, except mirror descent (rules/mirror_descent.hpp),
+// blocks of columns (rules/margin_block.hpp), the stabilized rules (stabilized/) and lanes
+// (lanes/).
 #pragma once
 
 #include <array>
@@ -123,8 +124,8 @@ class BasicRuleLearner : public Learner, public Widenable {
     else return false;
   }
 
-  // The pulls of all cells that the certificate does not contain yet; in the order of keys, so that the
-  // sum does not depend on the store.
+  // The pulls of all cells that the certificate does not contain yet; in the order of keys, so
+  // that the sum does not depend on the store.
   double pending_pulls() const {
     if (!rule_.certifies()) return 0.0;
     std::vector<std::pair<std::uint64_t, double>> found;
@@ -166,7 +167,8 @@ class BasicRuleLearner : public Learner, public Widenable {
   [[no_unique_address]] std::conditional_t<RoundRule<R>, Round<R>, std::monostate> round_;
 
  private:
-  // The type's name is part of every saved state: renaming a rule's class makes old states unreadable.
+  // The type's name is part of every saved state: if a rule's class is renamed, old states cannot
+  // be read.
   static std::uint64_t signature() { return signature_of<R>() ^ sizeof(Cell); }
 
   // A key and its cell, in a state.

@@ -1,7 +1,8 @@
-// The numbers of one coordinate, side by side: one cache line touch a coordinate.
+// The numbers of one coordinate, next to each other: a coordinate is in one cache line.
 //
-// In single precision two are one 8-byte word, loaded and stored whole. Written as two 4-byte
-// halves, a word that the next row loads whole would miss the store buffer and stall.
+// In single precision two numbers are one 8-byte word, which is loaded and stored as a whole. If
+// the halves were stored one by one, the next row's load of the whole word would stall: the store
+// buffer cannot forward it.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// A store as code sees it that runs once per call and not once per row. The functions are virtual, so
-// that such code is compiled once per rule and not once per rule and store.
+// The interface of a store for code that runs once per call, and not once per row. Its functions
+// are virtual, so that such code is compiled once per rule and not once per rule and store.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +42,8 @@ class CellsIn final : public Cells<Cell> {
   void replace(std::uint64_t count,
                const std::function<std::pair<std::uint64_t, Cell>()>& next) override {
     Store<Cell> fresh(store.width());
-    // Reserved at once: cells come in the order of a hash table, and would collide at the front of a
-    // table that grows.
+    // All memory is reserved at once: cells come in the order of a hash table, and would collide at
+    // the front of a table that grows.
     fresh.reserve(count, is_zero);
     for (; count > 0; --count) {
       const auto [key, cell] = next();

@@ -1,5 +1,5 @@
-// What can go wrong, by who has to act: the data (DataError), a parameter (std::invalid_argument),
-// or the learning rate (Divergence). The bindings map each to one Python exception.
+// Errors by their cause: the data (DataError), a parameter (std::invalid_argument), or the learning
+// rate (Divergence). The bindings map each to one Python exception.
 #pragma once
 
 #include <cmath>

@@ -39,9 +39,9 @@ class Learner {
   mutable std::mutex gate;
   mutable std::shared_mutex mutex;
 
-  // Makes one step for every row of the visit, in its order. Returns the number of steps: fewer than
-  // rows if the rule pauses (see Pausable). An error names the row; the rows before it have been
-  // learned, that row has not.
+  // Makes one step for every row of the visit, in its order. Returns the number of steps: fewer
+  // than rows if the rule pauses (see Pausable). An error names the row; the rows before it have
+  // been learned, that row has not.
   virtual std::int64_t learn(const Batch& batch, const Visit& visit) = 0;
   virtual void next_pass() = 0;
 
@@ -144,23 +144,24 @@ class RoundLearner {
   virtual void begin_round() = 0;
   virtual RoundResult end_round() = 0;
 
-  // What the last round does to features without an update, and the numbers of such features at the
-  // end of that round.
+  // A feature without an update can change in a round, too. pending() returns what is needed to
+  // compute this change after the last round; apply_pending() makes the change to the numbers of
+  // such features.
   virtual std::vector<std::byte> pending() const = 0;
   virtual void apply_pending(std::span<const std::byte> pending,
                              std::span<double> numbers) const = 0;
 
-  // Between two rounds: sets the averaged model.
+  // Sets the averaged model, between two rounds.
   virtual void set_numbers(std::span<const std::uint64_t> keys,
                            std::span<const double> numbers) = 0;
   virtual std::vector<double> intercept_numbers() const = 0;
   virtual void set_intercept_numbers(std::span<const double> numbers) = 0;
 
-  // How many features with these numbers have a nonzero weight at a clock.
+  // Returns how many of the features with these numbers have a nonzero weight at a clock.
   virtual std::int64_t nonzeros_at(std::span<const std::byte> clock,
                                    std::span<const double> numbers, bool average) const = 0;
 
-  // After the last round: sets the whole model. The learner then continues alone from its clock.
+  // Sets the whole model, after the last round. The learner then continues alone from its clock.
   virtual void finish_rounds(std::span<const std::uint64_t> keys, std::span<const double> numbers,
                              const Tally& tally) = 0;
 

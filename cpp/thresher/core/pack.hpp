@@ -1,9 +1,11 @@
 // Four coordinates at a time.
 //
-// A row is worked on in packs of four: cells are loaded, paid and multiplied with x in registers, and
-// on the way back stepped and stored. Going through arrays instead costs 1.2-1.3x: a vector load of
-// what was just stored element by element has to wait for the store buffer. The pack is an array of
-// 16-byte vectors, which every 64-bit machine has; sums over packs therefore have one order everywhere.
+// The coordinates of a row are processed in packs of four. First their cells are loaded, pending
+// events are applied, and the weights are multiplied by x; later the step is made and the cells are
+// stored. All this happens in registers. With arrays in between it takes 1.2-1.3 times as long: a
+// vector load of numbers that were just stored one by one waits for the store buffer. A pack
+// consists of 16-byte vectors, which every 64-bit machine has, so sums over packs have the same
+// order on all machines.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +26,11 @@ namespace thresher {
 
 constexpr std::size_t pack_size = 4;
 
-// A whole number as wide as a Real: beside one in a cell, and its mask in a pack.
+// A whole number as wide as a Real: for a stamp beside a Real in a cell, and for masks of packs.
 template <class Real>
 using Whole = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
 
-// Four cells. Named members, not an array: an array would be kept in memory as well as in registers.
+// Four cells. They are named members, because an array would also be written to memory.
 template <class T>
 struct Four {
   T a{}, b{}, c{}, d{};
@@ -59,7 +61,7 @@ struct Pack {
       return v;
     });
   }
-  // The first n >= 1 numbers, and zeros; put together in registers, as all packs.
+  // The first n >= 1 numbers, then zeros; assembled in registers, like all packs.
   [[gnu::always_inline]] static Pack load(const Real* from, std::size_t n) {
     const Pack padded = of([=](std::size_t i) { return from[std::min(i, n - 1)]; });
     return make([&](std::size_t i) {
@@ -113,6 +115,15 @@ struct Pack {
     });
   }
 
+  // sgn(v) (|v| + a) for a >= 0, and 0 for v = 0: the inverse of soft() where that is not 0.
+  friend Pack away_from_zero(const Pack& v, const Pack& a) {
+    return make([&](std::size_t i) {
+      const BitVector sign = (BitVector)v.part[i] & ((BitVector{} + 1) << (8 * sizeof(Real) - 1));
+      const Vector moved = v.part[i] + (Vector)((BitVector)a.part[i] | sign);
+      return (Vector)((BitVector)moved & (v.part[i] != Vector{}));
+    });
+  }
+
   friend Pack absolute(const Pack& v) {
     return make([&](std::size_t i) {
       return (Vector)((BitVector)v.part[i] & ~((BitVector{} + 1) << (8 * sizeof(Real) - 1)));
@@ -152,8 +163,8 @@ struct Pack {
     return Pack<Bits>::make([&](std::size_t i) { return (a.part[i] != Vector{}) & 1; });
   }
 
-  // By whole numbers k: these as numbers; a where k is positive, else b; a where k is positive, or not
-  // negative, else 0.
+  // Functions of whole numbers k: from() converts them; where_positive() is a where k > 0, else b;
+  // if_positive() is a where k > 0, else 0; unless_negative() is a where k >= 0, else 0.
   static Pack from(const Pack<Bits>& k) {
     return make([&](std::size_t i) { return __builtin_convertvector(k.part[i], Vector); });
   }
@@ -167,7 +178,7 @@ struct Pack {
     return make([&](std::size_t i) { return (Vector)((BitVector)a.part[i] & (k.part[i] >= 0)); });
   }
 
-  // In double precision: lanes 0 and 2, lanes 1 and 3, then the two.
+  // The sum of the four numbers, in double precision: (0 + 2) + (1 + 3).
   double total() const {
     const auto lane = [this](std::size_t k) { return static_cast<double>((*this)[k]); };
     return (lane(0) + lane(2)) + (lane(1) + lane(3));

@@ -1,4 +1,5 @@
-// Random numbers and permutations that are the same everywhere: SplitMix64 (Steele, Lea, Flood 2014).
+// Random numbers and permutations that are the same on every machine: SplitMix64 (Steele, Lea,
+// Flood 2014).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ class Random {
 
   std::uint64_t next() { return mixed(state_ += 0x9E3779B97F4A7C15u); }
 
-  // 0 .. n - 1; off from uniform by less than n / 2^64.
+  // One of 0 .. n - 1; the error against uniform probabilities is less than n / 2^64.
   std::uint64_t below(std::uint64_t n) {
     return static_cast<std::uint64_t>((static_cast<Wide>(next()) * n) >> 64);
   }
@@ -30,7 +31,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// The rows in an order of their own for each seed, path and pass.
+// A random order of the rows: a different one for each seed, path and pass.
 inline std::vector<std::int64_t> permutation(std::uint64_t seed, std::uint64_t path,
                                              std::uint64_t pass, std::int64_t rows) {
   Random random(Random::mixed(Random::mixed(Random::mixed(seed) + path) + pass));

@@ -1,7 +1,7 @@
 // The rules, by name.
 //
-// A rule NAME has a header rules/NAME.hpp, perhaps lanes/NAME_lanes.hpp, and a file rules/NAME.cpp that
-// compiles its learners and registers them. Nothing else lists the rules.
+// A rule NAME has a header rules/NAME.hpp, perhaps lanes/NAME_lanes.hpp, and a file rules/NAME.cpp
+// that compiles its learners and registers them. Nothing else lists the rules.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ const RegisteredRule& registered_rule(const std::string& name);
 // The names of all rules, sorted.
 std::vector<std::string> rule_names();
 
-// rule: one of rule_names(); store: "dense" | "hashed"; dtype: "float32" | "float64"; width: the number
-// of features, or 0 for any 64-bit key (hashed only).
+// rule: one of rule_names(); store: "dense" | "hashed"; dtype: "float32" | "float64"; width: the
+// number of features, or 0 for any 64-bit key (hashed only).
 std::unique_ptr<Learner> make_learner(const std::string& rule, const std::string& store,
                                       const std::string& dtype, std::uint64_t width,
                                       const Params& params);

@@ -1,4 +1,4 @@
-// The mean of the rows, for centring: one pass that checks keys and values as learning does.
+// The mean of the rows, for centring. Checks keys and values as learning does.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// A rule's step on one row: its cells are read from a store, and written back. The one place where both are
-// done, so that who learns a block of the features (rules/margin_block.hpp) gets the bits of who learns all.
+// A rule's step on one row: reads its cells from a store, and writes them back. Learners of all
+// columns (core/basic_rule_learner.hpp) and of a block of columns (rules/margin_block.hpp) share
+// this code, so their results are bit-identical.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,8 @@ template <class Real>
   return k + pack_size <= n ? Pack<Real>::load(values + k) : Pack<Real>::load(values + k, n - k);
 }
 
-// Sums over packs, blocks of 4096 coordinates added in double precision. The opener by value: what is captured
-// by reference is loaded anew after every store.
+// Sums over packs; sums of 4096 coordinates are added in double precision. The opener is passed by
+// value: what a lambda captures by reference is loaded again after every store.
 template <class Store, class Real, class Key, class Open>
 Inner open_with(Open open, const Store& store, const Key* keys, Rows<Real>& rows,
                 typename Store::Places& places) {

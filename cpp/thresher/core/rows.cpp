@@ -12,19 +12,12 @@ void fetch(const T* from, const T* to) {
   for (to = std::min(to, from + 32 * line); from < to; from += line) __builtin_prefetch(from);
 }
 
-template <class Key>
-bool increase(const Key* keys, std::size_t n) {
-  Key increasing = -1;  // all bits set while it holds; as wide as a key, so that it vectorises
-  for (std::size_t k = 1; k < n; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
-  return increasing;
-}
-
 }  // namespace
 
 template <class Real>
 Rows<Real>::Rows(const Batch& batch, const Visit& visit, std::uint64_t width)
     : batch_(batch), visit_(visit), width_(width), position_(visit.first - 1) {
-  // Which alternative a batch holds is asked here, once, and not for every row.
+  // The types of a batch are checked here, once, and not for every row.
   if (const auto* p = std::get_if<const std::int32_t*>(&batch.starts)) starts_32_ = *p;
   if (const auto* p = std::get_if<const std::int64_t*>(&batch.starts)) starts_64_ = *p;
   if (const auto* p = std::get_if<const std::int32_t*>(&batch.keys)) all_32_ = *p;
@@ -37,7 +30,8 @@ Rows<Real>::Rows(const Batch& batch, const Visit& visit, std::uint64_t width)
     if (width_ && count > width_) refuse_key(0, batch.columns - 1, width_);
     keys32_.resize(count), values_.resize(count);
   } else {
-    // Readers know the largest key: no row need be looked at, unless one is outside.
+    // If batch.distinct, all keys are below `count` (0: unknown). Then the keys need no check if
+    // `count` is at most the width, or if any key is allowed.
     const bool bounded = count > 0 && count <= width_;
     distinct_ = batch.distinct && (width_ == 0 || bounded);
     start_ahead();
@@ -57,15 +51,6 @@ bool Rows<Real>::next() {
     else stage_sparse(all_64_ + begin_);
   }
   return true;
-}
-
-template <class Real>
-void Rows<Real>::check_next_row() {
-  if (is_dense() || distinct_ || position_ + 1 >= visit_.last) return;
-  const std::int64_t row = visit_.row(position_ + 1), from = start(row);
-  const auto n = static_cast<std::size_t>(start(row + 1) - from);
-  increasing_ = all_32_ ? increase(all_32_ + from, n) : increase(all_64_ + from, n);
-  checked_ = true;
 }
 
 template <class Real>
@@ -89,8 +74,8 @@ void Rows<Real>::stage_dense() {
         const auto columns = static_cast<std::size_t>(batch_.columns);
         const auto* x = values + static_cast<std::size_t>(row_) * columns;
         std::size_t n = 0;
-        for (std::size_t j = 0; j < columns;
-             ++j) {  // free of branches: always write, keep if nonzero
+        // Without branches: always writes, and advances if nonzero.
+        for (std::size_t j = 0; j < columns; ++j) {
           keys32_[n] = static_cast<std::int32_t>(j);
           values_[n] = static_cast<Real>(x[j]);
           n += x[j] != 0;
@@ -128,7 +113,7 @@ void Rows<Real>::convert_values(const Value* values) {
 
 template <class Real>
 void Rows<Real>::check_key(std::int64_t key) const {
-  if (static_cast<std::uint64_t>(key) >= width_) [[unlikely]]  // a negative key is huge here
+  if (static_cast<std::uint64_t>(key) >= width_) [[unlikely]]  // a negative key becomes huge
     refuse_key(row_, key, width_);
 }
 

@@ -1,11 +1,12 @@
-// Reads a batch row by row: keys checked and unique, values in the learner's number type.
+// Reads a batch row by row: checks keys, makes them unique, and converts values to the learner's
+// type.
 //
-// A row whose keys strictly increase, or of a batch that says its rows are distinct, is used where it lies.
-// Any other row is merged first: repeated keys add up (a learner stages a row's cells, so the second
-// update of a cell would erase the first).
+// A row is used without copying if its keys strictly increase, or if the batch says that its keys
+// are distinct. Any other row is merged first: values of repeated keys are added. (A learner copies
+// the cells of a row before the step, so a second update of a cell would overwrite the first.)
 //
-// While a row is staged the cells of the keys `distance` nonzeros further on are prefetched, across row ends: see
-// ahead(). Measured: up to 2x where the weights do not fit the cache.
+// While a learner works on a row, it prefetches the cells of the keys `distance` nonzeros later,
+// also in later rows: see ahead(). Measured: up to 2x where the weights do not fit in the cache.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +23,21 @@ namespace thresher {
 template <class Real>
 class Rows {
  public:
-  // Keys are in [0, width), or any 64-bit number where width is 0.
+  // Keys are in [0, width), or any 64-bit number if width is 0.
   Rows(const Batch& batch, const Visit& visit, std::uint64_t width);
 
-  // Stages the next row; false when there is none.
+  // Reads the next row; false after the last one.
   bool next();
 
-  // Checks whether the keys of the next row increase, before next() needs to know. A learner calls
-  // this while it waits for the result of its loss (1.01-1.04x).
-  void check_next_row();
+  // Checks in advance whether the keys of the next row increase, for next(). A learner calls this
+  // while it waits for the result of its loss (1.01-1.04x).
+  void check_next_row() {
+    if (is_dense() || distinct_ || position_ + 1 >= visit_.last) return;
+    const std::int64_t row = visit_.row(position_ + 1), from = start(row);
+    const auto n = static_cast<std::size_t>(start(row + 1) - from);
+    increasing_ = all_32_ ? increase(all_32_ + from, n) : increase(all_64_ + from, n);
+    checked_ = true;
+  }
 
   std::int64_t row() const { return row_; }
   std::size_t count() const { return count_; }
@@ -45,9 +52,9 @@ class Rows {
     else f(keys_64_);
   }
 
-  // Takes the next n keys from a cursor that runs `distance` nonzeros ahead of the rows, and returns
-  // as many of them as lie together: those the caller prefetches while it walks through the row.
-  // The others, after a jump to another row, are not fetched early.
+  // A cursor is `distance` nonzeros ahead of the rows. ahead() moves it by n keys and returns them,
+  // or only the first of them if the rest is elsewhere in memory. The caller prefetches the cells
+  // of the returned keys while it works on the row.
   template <class Key>
   [[gnu::always_inline]] std::pair<const Key*, std::size_t> ahead(std::size_t n) {
     const Key* from = nullptr;
@@ -61,8 +68,8 @@ class Rows {
     return run;
   }
 
-  // The same for rows in an order of their own, by rows: the keys of the row `rows_on` on, whose cells the
-  // caller prefetches. That row's own memory was fetched a few rows before.
+  // The same by rows, for shuffled orders: the keys of the row that comes `rows_on` rows later. The
+  // caller prefetches their cells. The row's own memory was prefetched a few rows before.
   template <class Key>
   [[gnu::always_inline]] std::pair<const Key*, std::size_t> row_ahead(std::int64_t rows_on) const {
     const Key* from = nullptr;
@@ -82,7 +89,7 @@ class Rows {
   // |x|_0: stored zeros do not count.
   std::size_t nonzeros() const;
 
-  // Throws if the label or the weight of the row is none.
+  // Throws if the label or the weight of the row is not valid.
   void check_target() const { thresher::check_target(row_, label(), weight()); }
 
   // Throws if a value of the row is not finite, or so large that its square is not.
@@ -98,6 +105,13 @@ class Rows {
     return starts_32_ ? starts_32_[row] : starts_64_[row];
   }
 
+  template <class Key>
+  static bool increase(const Key* keys, std::size_t n) {
+    Key increasing = -1;  // all bits set: true; as wide as a key, so that the loop vectorises
+    for (std::size_t k = 1; k < n; ++k) increasing &= -static_cast<Key>(keys[k - 1] < keys[k]);
+    return increasing;
+  }
+
   void stage_dense();
 
   template <class Key>
@@ -111,12 +125,12 @@ class Rows {
 
   void check_key(std::int64_t key) const;
 
-  // Adds up repeated keys, each staying where it first stood. A small open-addressing table maps a key
-  // to its place in the merged row.
+  // Adds the values of repeated keys, in the order of their first occurrence. A small
+  // open-addressing table maps a key to its place in the merged row.
   template <class Key>
   void merge(const Key* keys);
 
-  // The cursor of ahead(). In the order in which rows lie, all keys are one run.
+  // The cursor of ahead(). Without an order, the keys of all rows are contiguous.
   void start_ahead();
 
   void skip_ahead(std::int64_t n) {
@@ -129,7 +143,7 @@ class Rows {
 
   void enter_ahead(std::int64_t position);
 
-  // In a shuffled order the rows themselves are far apart: fetch a row's own memory before its cells.
+  // In a shuffled order rows are far apart: prefetch a row's own memory before its cells.
   void fetch_row(std::int64_t position) const;
 
   const Batch& batch_;
@@ -137,14 +151,14 @@ class Rows {
   std::uint64_t width_;
   const std::int32_t *starts_32_ = nullptr, *all_32_ = nullptr;
   const std::int64_t *starts_64_ = nullptr, *all_64_ = nullptr;
-  const Real* same_ = nullptr;  // the batch's values, where they are of type Real
+  const Real* same_ = nullptr;  // the batch's values, if they are of type Real
   std::int64_t position_, row_ = 0, begin_ = 0;
   std::size_t count_ = 0;
   const std::int32_t* keys_32_ = nullptr;  // exactly one of the two is set
   const std::int64_t* keys_64_ = nullptr;
   const Real* x_ = nullptr;
 
-  bool distinct_ = false;    // all keys are known to be distinct and inside
+  bool distinct_ = false;    // all keys are known to be distinct and below the width
   bool increasing_ = false;  // the keys of the row, or of the next one if checked_
   bool checked_ = false;
 

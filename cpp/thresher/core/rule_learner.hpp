@@ -1,8 +1,9 @@
-// RuleLearner<rule, store>: a BasicRuleLearner with the abilities of its rule, and the loops over rows.
+// RuleLearner<rule, store>: a BasicRuleLearner with the abilities of its rule, and the loops over
+// rows.
 //
-// Each ability is a class that adds one interface of core/learner.hpp to a learner; code for abilities
-// that the rule does not have is not compiled. Code that runs for each row or coordinate is compiled for
-// each rule and store.
+// Each ability is a class that adds one interface of core/learner.hpp to a learner; code for
+// abilities that the rule does not have is not compiled. Code that runs for each row or coordinate
+// is compiled for each rule and store.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "thresher/core/pack.hpp"
 #include "thresher/core/row_step.hpp"
 #include "thresher/core/rows.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/rules/rule.hpp"
 
 namespace thresher {

@@ -1,8 +1,9 @@
-// The progressive loss: the sum of what was suffered, for free.
+// The running progressive loss, at no extra cost.
 //
-// The logistic part ln(1 + e) is not taken row by row: the factors (1 + e) <= 2 are multiplied until
-// the product nears overflow, about a thousand rows, and one logarithm is taken of that. The
-// relative error of the product is the absolute error of its logarithm: a thousand roundings, 1e-13.
+// The logistic loss has a term ln(1 + e) per row. Instead of a logarithm per row, the factors (1 +
+// e) <= 2 are multiplied until the product nears overflow, for about a thousand rows, and then one
+// logarithm is taken. The relative error of the product is the absolute error of its logarithm: a
+// thousand roundings, 1e-13.
 #pragma once
 
 #include <cmath>

@@ -1,8 +1,8 @@
-// A few threads that take tasks together, again and again: a stage lasts about 100 microseconds, so
-// starting threads for each would cost as much as the stage.
+// A few threads that wait for work and share its tasks. A stage lasts about 100 microseconds:
+// starting new threads for each stage would take as long as the stage itself.
 //
-// Which worker takes a task never shows in a result: tasks write to places of their own, and what is
-// shared are sums of whole numbers.
+// Results do not depend on which worker takes a task: each task writes its own memory, and shared
+// sums are sums of whole numbers.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class Team {
     try {
       for (std::size_t w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
     } catch (const std::system_error&) {
-      // No more threads to be had: those that are there do the work.
+      // The system starts no more threads: those that have started do all the work.
     }
   }
   ~Team() {
@@ -37,8 +37,8 @@ class Team {
 
   std::size_t size() const { return threads_.size() + 1; }
 
-  // f(worker) on every worker, the caller being worker 0. Returns when all have ended; then throws
-  // what the first of them threw.
+  // Runs f(worker) on every worker; the caller is worker 0. Returns when all are done. If workers
+  // threw, it then throws the exception of the first of them.
   void together(const std::function<void(std::size_t)>& f) {
     work_ = &f;
     left_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
@@ -53,7 +53,7 @@ class Team {
       }
   }
 
-  // f(task, worker) for the tasks 0 .. count - 1.
+  // Runs f(task, worker) for the tasks 0 .. count - 1.
   template <class F>
   void each(std::size_t count, F&& f) {
     together([&](std::size_t worker) {
@@ -85,7 +85,8 @@ class Team {
     }
   }
 
-  // A short spin, for stages follow one another closely; then sleep, for the machine may be busy.
+  // Spins for a short time, as the next stage usually comes soon; then sleeps, as the machine may
+  // be busy.
   template <class Waits>
   static void wait_while(std::atomic<std::uint32_t>& value, Waits&& waits) {
     for (int spin = 0; spin < 4000; ++spin) {

@@ -1,4 +1,4 @@
-// Rows of a block while a parser makes them: closing a row, noting a bad line, and the block at the end.
+// Builds a block while a parser runs: closes rows, records bad lines, and completes the block.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,11 @@
 
 namespace thresher::io {
 
-// Adds up repeated keys of a row, each staying where it first stood, as Rows::merge does.
+// Sums the values of repeated keys in a row. A key keeps its first position, as in Rows::merge.
 class Merger {
  public:
-  // False where no key repeats; mostly so, where none does. Rows of names are seldom sorted, and this
-  // takes a third of the time of merging.
+  // False only if no key repeats; hash collisions can make it true without a repetition. Rows of
+  // names are rarely sorted, and this test takes a third of the time of merging.
   template <class Key>
   bool may_repeat(const Key* keys, std::size_t count) {
     if (count > 256) return true;
@@ -37,7 +37,7 @@ class Merger {
     return seen;
   }
 
-  // The count that remains. Sums may leave the range of Real.
+  // Merges in place and returns the number of distinct keys. Sums may overflow Real.
   template <class Key, class Real>
   std::size_t operator()(Key* keys, Real* values, std::size_t count) {
     if (2 * count > table_.size()) grow(2 * count);
@@ -72,9 +72,9 @@ class Merger {
   }
 
   static constexpr int mark_bits = 15;
-  std::vector<std::uint8_t> marks_;  // bytes: all of them fit into the nearest cache
+  std::vector<std::uint8_t> marks_;  // single bytes, so that the table fits into the L1 cache
   std::uint8_t mark_ = 0;
-  std::vector<std::uint64_t> table_;  // the stamp of the row above, the place in it below
+  std::vector<std::uint64_t> table_;  // high half: stamp of the row; low half: position in it
   std::uint32_t stamp_ = 0;
 };
 
@@ -101,14 +101,14 @@ class Assembly {
   std::uint8_t* registers() const { return registers_; }
   bool folds() const { return bits_ != 0; }
 
-  // Closes the row of `count` cells from `first` on. The cells that remain, or npos where repeated
-  // features add up to no finite number.
+  // Closes the row of `count` cells that starts at `first`. Returns the number of cells after
+  // merging, or npos if the values of a repeated feature do not have a finite sum.
   static constexpr std::size_t npos = ~std::size_t{0};
   template <class Key, class Real>
   std::size_t close(Key* keys, Real* values, std::size_t first, std::size_t count) {
     using Unsigned = std::make_unsigned_t<Key>;
     keys += first, values += first;
-    // 32-bit keys are never negative, and comparing them with their sign is what all machines do in parallel
+    // 32-bit keys are never negative. Signed comparison is vectorized on all machines.
     using Compared = std::conditional_t<sizeof(Key) == 4, Key, Unsigned>;
     Compared falls = 0;
     for (std::size_t k = 1; k < count; ++k)
@@ -118,7 +118,7 @@ class Assembly {
     } else {
       const std::size_t kept =
           merger_.may_repeat(keys, count) ? merger_(keys, values, count) : count;
-      if (bits_ == 0)  // else they say how many columns there are
+      if (bits_ == 0)  // with bits_ set, the bits fix the number of columns
         for (std::size_t k = 0; k < kept; ++k)
           largest_ = std::max<std::uint64_t>(largest_, Unsigned(keys[k]));
       if (kept != count)
@@ -131,9 +131,9 @@ class Assembly {
     return count;
   }
 
-  // Of the row closed last, as weigh().
+  // tag() and weigh() apply to the row that was closed last.
   void tag(std::string_view text) {
-    if (!text.empty() && !tagged_) {  // the rows before have none
+    if (!text.empty() && !tagged_) {  // the rows before it have no tag
       tagged_ = true;
       for (std::size_t row = 1; row < storage_->lines.size(); ++row) storage_->tag_starts.push(0);
     }
@@ -152,7 +152,7 @@ class Assembly {
 
   void next_line() { ++line_; }
 
-  // Notes a bad line and returns where to go on.
+  // Records a bad line and returns the position where parsing continues.
   const char* bad(const char* line, const Complaint& complaint) {
     const char* const stop = end_of_line(line, end_);
     auto size = static_cast<std::size_t>(stop - line);
@@ -173,7 +173,7 @@ class Assembly {
     batch.rows = static_cast<std::int64_t>(s.lines.size());
     constexpr std::uint64_t bound = std::uint64_t{1} << 63;
     const std::uint64_t columns = bits_ ? mask_ + 1 : s.starts[s.lines.size()] ? largest_ + 1 : 0;
-    // No row, or only empty ones: any bound holds, and 0 would say that there is none.
+    // Without any key every bound holds. 0 would mean that no bound exists.
     batch.columns = largest_ + 1 >= bound || largest_ == ~std::uint64_t{0} ? 0
                     : columns == 0 ? 1
                                    : static_cast<std::int64_t>(columns);

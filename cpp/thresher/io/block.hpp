@@ -1,7 +1,8 @@
-// What a reader hands over at a time: some rows, where they came from, and the lines that were none.
+// The unit that a reader returns: some rows, their position in the file, and lines that failed to
+// parse.
 //
-// A block owns its rows through `owner`: vectors that a parser filled, or a mapped file. Blocks are cut by
-// bytes alone, so neither their rows nor their digests depend on how many threads parsed.
+// A block owns its rows through `owner`: vectors that a parser filled, or a mapped file. Only the
+// bytes decide where a block ends, so rows and digests do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -13,47 +14,48 @@
 
 namespace thresher::io {
 
-// A line that is no example.
+// A line that failed to parse.
 struct BadLine {
-  std::uint64_t line;    // from 0, of the block
+  std::uint64_t line;    // from 0, within the block
   std::uint64_t column;  // from 1, in bytes
-  std::string what;      // what was expected, and what stands there
-  std::string text;      // the line, or the beginning of a long one
+  std::string what;      // what was expected, and what was found
+  std::string text;      // the line, or the beginning of a long line
 };
 
-// A feature as the file calls it: "name", or "namespace^name".
+// The name of a feature in the file: "name" or "namespace^name".
 struct Name {
   std::uint64_t key;
   std::string name;
 };
 
 struct Block {
-  Batch batch;  // `distinct`, and `columns` a bound of its keys (0: none below 2^63)
+  Batch batch;  // keys are distinct and below `columns` (0: no bound below 2^63)
 
-  // Rows with any number of labels: those of row r are [label_starts[r], label_starts[r + 1]) of
-  // label_values, and batch.labels is none. Elsewhere none, and batch.labels is NaN where a row has no label.
+  // Multilabel rows: the labels of row r are [label_starts[r], label_starts[r + 1]) of
+  // label_values, and batch.labels is null. Otherwise these are null, and batch.labels is NaN for
+  // rows without a label.
   const std::int64_t* label_starts = nullptr;
   const double* label_values = nullptr;
 
-  // Text that names a row ('tag of VW): that of row r is [tag_starts[r], tag_starts[r + 1]) of tags.
-  // None where no row has one.
+  // Tags of rows ('tag of VW): the tag of row r is [tag_starts[r], tag_starts[r + 1]) of tags. Null
+  // if no row has a tag.
   const std::uint32_t* tag_starts = nullptr;
   const char* tags = nullptr;
 
-  const std::uint32_t* lines =
-      nullptr;  // the line of each row, from 0, of the block; none: row by row
+  // The line of each row, from 0, within the block. Null: row r is line r.
+  const std::uint32_t* lines = nullptr;
 
-  std::uint64_t offset = 0;      // of the block's first byte in its (unpacked) file
-  std::uint64_t bytes = 0;       // of the block
-  std::uint64_t first_line = 1;  // of the block, in its file
+  std::uint64_t offset = 0;      // of the block's first byte in its (decompressed) file
+  std::uint64_t bytes = 0;       // size of the block
+  std::uint64_t first_line = 1;  // number of the block's first line in its file
   std::uint64_t line_count = 0;
   std::uint64_t digest = 0;  // of the block's bytes
 
   std::vector<BadLine> bad;
-  std::vector<Name> names;           // where they were asked for: each at least once in a file
-  std::vector<std::uint8_t> sketch;  // of the keys before folding (sketch.hpp), where asked for
+  std::vector<Name> names;           // if requested: each name at least once per file
+  std::vector<std::uint8_t> sketch;  // if requested: of the keys before folding (sketch.hpp)
 
-  std::shared_ptr<const void> owner;  // of what the pointers point to
+  std::shared_ptr<const void> owner;  // owns the memory behind the pointers
 };
 
 }  // namespace thresher::io

@@ -1,4 +1,4 @@
-// Loads of a few bytes at any address, the first byte least significant.
+// Unaligned little-endian loads.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,8 @@ inline Word load(const char* p) {
   return word;
 }
 
-// What may be read before and behind a text that is parsed. Behind it stands first of all a newline.
+// Number of readable bytes before and after a text that is parsed. The first byte after the text is
+// a newline.
 inline constexpr std::size_t padding = 64;
 
 }  // namespace thresher::io

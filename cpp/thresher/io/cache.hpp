@@ -1,7 +1,8 @@
-// Thresher's own binary cache: blocks as a reader made them, to be read again without parsing.
+// Thresher's binary cache: stores the blocks of a reader, so that later passes need no parsing.
 //
-// Nothing is lost but the lines that were none: keys take 4 bytes where all of a block's fit, values none where
-// all are 1 and 4 bytes where a float holds each exactly. See cache_format.hpp for the bytes.
+// Everything is stored except lines that failed to parse. Per block, keys take 4 bytes if all fit;
+// values take 0 bytes if all are 1, and 4 bytes if a float represents each exactly. The layout of
+// the file is in cache_format.hpp.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +18,12 @@
 
 namespace thresher::io {
 
-// The file is no cache, or cut, or damaged, or of another version.
+// The file is not a cache, is truncated or damaged, or has another version.
 struct CacheError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The system refused: what() says what was tried.
+// A system call failed; what() names the operation.
 struct SystemError : std::runtime_error {
   SystemError(int code_, std::string path_, const std::string& what)
       : std::runtime_error(what), code(code_), path(std::move(path_)) {}
@@ -30,8 +31,8 @@ struct SystemError : std::runtime_error {
   std::string path;
 };
 
-// Writes beside the final place, and moves there when it is finished. A writer that is not finished, for
-// whatever reason, leaves nothing, and whatever stood at the final place stays.
+// Writes a temporary file in the same folder and renames it when finished. If writing does not
+// finish, no file is left behind, and an existing file at the path is unchanged.
 class CacheWriter {
  public:
   CacheWriter(std::string path, std::string about);
@@ -39,9 +40,9 @@ class CacheWriter {
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
-  // Rows must be distinct CSR rows. The block is copied.
+  // The rows must be CSR rows without repeated keys. The block is copied.
   void add(const Block& block);
-  // What is written is on the disk, and at its place, when this returns. `sketch`: of all blocks.
+  // On return the file is on the disk under its final name. `sketch` is the sketch of all blocks.
   void finish(std::span<const std::uint8_t> sketch = {});
   void abandon() noexcept;
 
@@ -50,13 +51,13 @@ class CacheWriter {
   Open& open();
 
   std::mutex mutex_;            // threads may share a writer
-  std::unique_ptr<Open> open_;  // none: finished or abandoned
+  std::unique_ptr<Open> open_;  // null: finished or abandoned
 };
 
 enum class Real { float32, float64 };
 
-// Reads from a mapped file. While one block is learned from, a thread reads and checks the next; pages of blocks
-// that nobody holds any more are given back. Threads may share a reader.
+// Reads from a mapped file. While the caller uses one block, a thread reads and checks the next.
+// The pages of blocks that are no longer in use are released. Threads may share a reader.
 class CacheReader {
  public:
   explicit CacheReader(const std::string& path);
@@ -69,15 +70,15 @@ class CacheReader {
   std::size_t blocks() const;
   std::uint64_t rows() const;
   std::uint64_t nonzeros() const;
-  std::int64_t width() const;  // all keys are below it; 0: there are keys of 2^63 - 1 and above
+  std::int64_t width() const;  // all keys are below it; 0: some key is 2^63 - 1 or larger
   bool named() const;          // whether blocks have names
   std::uint64_t file_bytes() const;
   std::span<const std::uint8_t> sketch() const;
   std::uint64_t rows_of(std::size_t block) const;
 
-  // Arrays point into the file where types agree. `names`: whether the names of features are wanted.
+  // Arrays point into the file where types agree. `names`: whether to read feature names.
   Block block(std::size_t number, Real real, bool names = true);
-  // Starts to read a block that will be asked for. Not needed for blocks in the order of the file.
+  // Starts to read a block in the background. Not needed when blocks are read in file order.
   void prefetch(std::size_t number, Real real, bool names = true);
 
  private:

@@ -1,4 +1,4 @@
-// Whether a block of a cache is what was written, before anyone trusts it.
+// Checks that a block of a cache is intact before it is used.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,12 @@ bool are_starts(const Start* starts, std::uint64_t rows, std::uint64_t end) {
 }
 
 struct Digest {
-  std::uint64_t sum, largest;  // of the keys
+  std::uint64_t sum;      // checksum of the arrays
+  std::uint64_t largest;  // largest key
 };
 
-// The sum of a block's arrays and its largest key, piece by piece, so that memory is read once.
+// The checksum of a block's arrays and its largest key. Works in pieces, so that memory is read
+// once.
 inline Digest digest_of(const std::byte* base, std::uint64_t size, const Layout::Array& keys,
                         Kind kind) {
   constexpr std::uint64_t piece = 1 << 14;
@@ -44,13 +46,13 @@ inline Digest digest_of(const std::byte* base, std::uint64_t size, const Layout:
   return {sum.sum(), largest};
 }
 
-// What is wrong with the block that begins at `base`; none if nothing is. A sum can be forged, and learners trust keys and starts: these
-// are looked at besides.
+// Describes what is wrong with the block that begins at `base`; null if it is valid. A checksum can
+// be forged and learners do not check keys and starts, so these are checked as well.
 inline const char* block_fault(const std::byte* base, const Entry& of, const BlockHeader& header,
                                const Layout& layout) {
   if (header.magic != block_magic || header.size != of.size || header.rows != of.rows ||
       header.nonzeros != of.nonzeros || header.columns != of.columns)
-    return "its header is not the one of the index";
+    return "its header does not match the index";
   const auto one_of = [](Kind kind, std::initializer_list<Kind> kinds) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   };
@@ -62,10 +64,10 @@ inline const char* block_fault(const std::byte* base, const Entry& of, const Blo
       !one_of(header.lists, {Kind::none, Kind::wide}) ||
       !one_of(header.tags, {Kind::none, Kind::narrow}) ||
       !one_of(header.lines, {Kind::none, Kind::narrow}))
-    return "its header has types that are unknown";
-  if (!layout.fits || layout.size != of.size) return "its sizes do not agree";
+    return "its header has unknown types";
+  if (!layout.fits || layout.size != of.size) return "its sizes do not match";
   const Digest digest = digest_of(base, of.size, layout.keys, header.keys);
-  if (header.sum != sum_of(header, digest.sum)) return "its checksum is another";
+  if (header.sum != sum_of(header, digest.sum)) return "its checksum does not match";
 
   const auto array = [base]<class T>(const Layout::Array& where, const T*) {
     return reinterpret_cast<const T*>(base + where.at);
@@ -84,8 +86,8 @@ inline const char* block_fault(const std::byte* base, const Entry& of, const Blo
                                of.rows, header.tag_bytes);
   const bool names = header.name_count == 0 || are_starts(array(layout.name_starts, wide),
                                                           header.name_count, header.name_bytes);
-  if (!starts || !lists || !tags || !names) return "its rows do not lie one after another";
-  if (!keys) return "a key is larger than it says";
+  if (!starts || !lists || !tags || !names) return "its row starts are out of order";
+  if (!keys) return "a key exceeds its number of columns";
   return nullptr;
 }
 

@@ -1,4 +1,4 @@
-// The bytes of a cache file, shared by what writes and what reads it.
+// The layout of a cache file, shared by writer and reader.
 //
 //   FileHeader, about (JSON)
 //   BlockHeader, arrays          for each block
@@ -6,9 +6,10 @@
 //   sketch
 //   Trailer                      the last bytes of the file
 //
-// Everything begins at a multiple of 64 bytes and is little-endian. Every byte, padding too, lies under one of
-// the checksums: a header's covers itself (with a sum of 0) and what follows up to the next header; the
-// trailer's covers itself and what lies before it from the first entry on.
+// Every section begins at a multiple of 64 bytes and is little-endian. A checksum covers every
+// byte, including padding: the sum in a header covers the header itself (with sum = 0) and
+// everything up to the next header; the sum in the trailer covers the trailer, the entries and the
+// sketch.
 #pragma once
 
 #include <bit>
@@ -37,7 +38,7 @@ struct FileHeader {
   std::uint64_t magic = file_magic;
   std::uint32_t version = format::version;
   std::uint32_t unused = 0;
-  std::uint64_t size = 0;  // with the text and its padding: where the first block begins
+  std::uint64_t size = 0;  // of header, text and padding: the offset of the first block
   std::uint64_t about_bytes = 0;
   std::uint64_t more[3] = {};
   std::uint64_t sum = 0;
@@ -49,10 +50,10 @@ enum class Kind : std::uint8_t { none = 0, narrow = 1, wide = 2 };  // narrow: 4
 
 struct BlockHeader {
   std::uint64_t magic = block_magic;
-  std::uint64_t size = 0;  // with all arrays
+  std::uint64_t size = 0;  // includes all arrays
   std::uint64_t sum = 0;
   std::uint64_t rows = 0, nonzeros = 0, columns = 0;
-  std::uint64_t label_count = 0;  // of rows with lists of labels
+  std::uint64_t label_count = 0;  // for multilabel rows: the number of labels of all rows
   std::uint64_t tag_bytes = 0, name_count = 0, name_bytes = 0;
   std::uint64_t offset = 0, bytes = 0, first_line = 0, line_count = 0, digest = 0;  // as in Block
   Kind starts = Kind::none;
@@ -62,12 +63,12 @@ struct BlockHeader {
   Kind weights = Kind::none;  // none: all are 1
   Kind lists = Kind::none;
   Kind tags = Kind::none;
-  Kind lines = Kind::none;  // none: row by row
+  Kind lines = Kind::none;  // none: row r is line r
 };
 static_assert(sizeof(BlockHeader) == 2 * alignment);
 
 struct Entry {
-  std::uint64_t at = 0, size = 0;  // of the block in the file
+  std::uint64_t at = 0, size = 0;  // position and size of the block in the file
   std::uint64_t rows = 0, nonzeros = 0, columns = 0;
   std::uint64_t more[3] = {};
 };
@@ -89,7 +90,7 @@ template <class Header>
 std::uint64_t sum_of(Header header, std::uint64_t sum_of_rest) {
   static_assert(std::is_trivially_copyable_v<Header>);
   header.sum = 0;
-  // A change of one of the two alone changes what comes out.
+  // A change of only one of the two sums changes the result.
   return std::rotl(checksum(&header, sizeof header), 31) ^ sum_of_rest;
 }
 template <class Header>
@@ -97,7 +98,7 @@ std::uint64_t sum_of(const Header& header, std::span<const std::byte> rest) {
   return sum_of(header, checksum(rest.data(), rest.size()));
 }
 
-// Where each array of a block lies, from the block's first byte; nothing, where it has none.
+// Position of each array relative to the block's first byte; size 0 if the block does not have it.
 struct Layout {
   struct Array {
     std::uint64_t at = 0, size = 0;
@@ -105,16 +106,16 @@ struct Layout {
   Array starts, keys, values, labels, weights, label_starts, label_values, tag_starts, tags, lines;
   Array name_keys, name_starts, names;
   std::uint64_t size = sizeof(BlockHeader);
-  bool fits = true;  // within the limit
+  bool fits = true;  // the arrays stay within the limit
 
-  // Zeros between an array's end and the next one's beginning.
+  // Writes zeros between the end of each array and the beginning of the next.
   void clear_gaps(std::byte* base) const {
     for (const Array& array : {starts, keys, values, labels, weights, label_starts, label_values,
                                tag_starts, tags, lines, name_keys, name_starts, names})
       std::memset(base + array.at + array.size, 0, aligned(array.size) - array.size);
   }
 
-  // A header may say anything: nothing is laid out beyond `limit` bytes.
+  // A damaged header can contain any numbers, so no array is placed beyond `limit` bytes.
   Layout(const BlockHeader& header, std::uint64_t limit) : limit_(limit) {
     const auto width = [](Kind kind) -> std::uint64_t { return kind == Kind::narrow ? 4 : 8; };
     const auto optional = [&](Array& array, Kind kind, std::uint64_t count) {

@@ -27,7 +27,7 @@ T header_at(const std::byte* at) {
   return header;
 }
 
-// What a block points to: the file, and values that the file has in another type.
+// Owns the memory of a block: the mapped file, and values converted to another type.
 struct Held {
   Held(std::shared_ptr<const Mapping> mapping_, const Entry& entry_)
       : mapping(std::move(mapping_)), entry(entry_) {}
@@ -42,7 +42,7 @@ struct Held {
   std::shared_ptr<const void> ones;
 };
 
-// As many ones as any block may need, made when the first block does.
+// A shared array of ones, long enough for any block, created at first use.
 template <class T>
 class Ones {
  public:
@@ -58,7 +58,7 @@ class Ones {
   std::shared_ptr<const std::vector<T>> ones_;
 };
 
-// A block on its way.
+// A block that a background thread is reading.
 struct Coming {
   std::size_t number;
   Real real;
@@ -68,7 +68,7 @@ struct Coming {
   std::exception_ptr error;
   std::thread thread;
 
-  // False in a process that was forked meanwhile: threads stay behind.
+  // Waits for the thread. Returns false in a process that was forked since: it has no such thread.
   bool wait() {
     if (process == ::getpid()) {
       if (thread.joinable()) thread.join();
@@ -89,7 +89,7 @@ struct CacheReader::Open {
     for (const Entry& entry : entries) most = std::max<std::size_t>(most, entry.nonzeros);
   }
   ~Open() {
-    // What a forked process has of another's thread is in no state to be destroyed.
+    // After a fork, the copy of the parent's thread object must not be destroyed.
     if (coming && !coming->wait()) coming.release();
   }
 
@@ -97,28 +97,28 @@ struct CacheReader::Open {
     throw CacheError(mapping->path() + ": " + what);
   }
   [[noreturn]] void cut() const {
-    fail("the cache is cut short, or still being copied: its end is missing; make it again");
+    fail("the cache is cut short or still being copied: its end is missing; create it again");
   }
 
   void read_header() {
     if (mapping->size() < sizeof(FileHeader)) {
-      if (mapping->size() == 0) fail("the file is empty, and so no cache");
+      if (mapping->size() == 0) fail("the file is empty, not a Thresher cache");
       cut();
     }
     mapping->read(0, sizeof(FileHeader));
     const auto header = header_at<FileHeader>(mapping->data());
-    if (header.magic != file_magic) fail("the file is no Thresher cache");
+    if (header.magic != file_magic) fail("the file is not a Thresher cache");
     if (header.version != version)
       fail("the cache has format " + std::to_string(header.version) + "; this version reads " +
-           std::to_string(version) + "; make it again");
+           std::to_string(version) + "; create it again");
     if (header.size > mapping->size()) cut();
     if (header.size < sizeof header || header.size % alignment != 0 ||
         header.about_bytes > header.size - sizeof header)
-      fail("the header of the cache is damaged; make it again");
+      fail("the header of the cache is damaged; create it again");
     mapping->read(0, header.size);
     const std::span rest(mapping->data() + sizeof header, header.size - sizeof header);
     if (header.sum != sum_of(header, rest))
-      fail("the header of the cache is damaged; make it again");
+      fail("the header of the cache is damaged; create it again");
     about.assign(reinterpret_cast<const char*>(rest.data()), header.about_bytes);
     first = header.size;
   }
@@ -130,7 +130,7 @@ struct CacheReader::Open {
     mapping->read(end, sizeof(Trailer));
     totals = header_at<Trailer>(mapping->data() + end);
     if (totals.magic != end_magic || totals.file_bytes != size) cut();
-    const auto damaged = [this] { fail("the index of the cache is damaged; make it again"); };
+    const auto damaged = [this] { fail("the index of the cache is damaged; create it again"); };
     if (totals.index < first || totals.index > end || totals.index % alignment != 0) damaged();
     const std::uint64_t room = end - totals.index;
     if (totals.blocks > room / sizeof(Entry) ||
@@ -146,7 +146,7 @@ struct CacheReader::Open {
         reinterpret_cast<const std::uint8_t*>(index) + totals.blocks * sizeof(Entry);
     sketch.assign(bytes, bytes + totals.sketch_bytes);
 
-    // Blocks lie one after another, without gaps, and totals are theirs.
+    // Blocks must follow each other without gaps, and the totals must be the sums over blocks.
     std::uint64_t at = first, rows = 0, nonzeros = 0;
     for (const Entry& entry : entries) {
       if (entry.at != at || entry.size < sizeof(BlockHeader) || entry.size > totals.index - at ||
@@ -178,14 +178,14 @@ struct CacheReader::Open {
   Trailer totals;
   std::vector<Entry> entries;
   std::vector<std::uint8_t> sketch;
-  std::unique_ptr<std::atomic<bool>[]> checked;  // each block, when it is first read
-  std::size_t most = 0;                          // nonzeros of a block
+  std::unique_ptr<std::atomic<bool>[]> checked;  // a block is checked when it is first read
+  std::size_t most = 0;                          // largest number of nonzeros in a block
   Ones<float> float_ones;
   Ones<double> double_ones;
 
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   std::unique_ptr<Coming> coming;
-  std::size_t expected = 0;  // the block after the last that was asked for
+  std::size_t expected = 0;  // the block after the last requested one
 };
 
 void CacheReader::Open::check(std::size_t number, const BlockHeader& header, const Layout& layout) {
@@ -193,7 +193,7 @@ void CacheReader::Open::check(std::size_t number, const BlockHeader& header, con
   const Entry& of = entries[number];
   if (const char* fault = block_fault(mapping->data() + of.at, of, header, layout))
     fail("block " + std::to_string(number) + " (bytes " + std::to_string(of.at) + " to " +
-         std::to_string(of.at + of.size) + ") is damaged: " + fault + "; make the cache again");
+         std::to_string(of.at + of.size) + ") is damaged: " + fault + "; create the cache again");
   checked[number].store(true, std::memory_order_release);
 }
 
@@ -268,12 +268,12 @@ Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
   return block;
 }
 
-// Under the mutex.
+// The caller holds the mutex.
 void CacheReader::Open::start(std::size_t number, Real real, bool names) {
   auto next = std::make_unique<Coming>();
   next->number = number, next->real = real, next->names = names;
   Coming* into = next.get();
-  // A signal is for the threads that Python knows.
+  // Block all signals in the new thread, so that Python's threads receive them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -287,7 +287,7 @@ void CacheReader::Open::start(std::size_t number, Real real, bool names) {
     });
     coming = std::move(next);
   } catch (const std::system_error&) {
-    mapping->expect(entries[number].at, entries[number].size);  // no thread to be had
+    mapping->expect(entries[number].at, entries[number].size);  // no thread available
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

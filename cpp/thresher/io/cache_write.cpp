@@ -25,7 +25,7 @@ bool all_one(const T* values, std::size_t count) {
   return std::all_of(values, values + count, [](T value) { return value == T(1); });
 }
 
-// To the bit: a NaN has one, and -0 is not 0.
+// Compares bits, so that a NaN equals itself and -0 differs from 0.
 bool all_floats(const double* values, std::size_t count) {
   return std::all_of(values, values + count, [](double value) {
     return std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value))) ==
@@ -51,10 +51,10 @@ std::span<const std::byte> bytes_of(const auto& object) {
   return std::as_bytes(std::span(&object, 1));
 }
 
-// The header of a block: everything that is known before its arrays are copied.
+// The header of a block, except its size and checksum.
 BlockHeader header_of(const Block& block) {
   const Batch& batch = block.batch;
-  if (!batch.distinct) throw std::invalid_argument("a cache takes rows that are distinct");
+  if (!batch.distinct) throw std::invalid_argument("a cache takes rows without repeated keys");
   BlockHeader header;
   header.rows = static_cast<std::uint64_t>(batch.rows);
   const auto rows = static_cast<std::size_t>(batch.rows);
@@ -62,7 +62,8 @@ BlockHeader header_of(const Block& block) {
       [&](auto starts) {
         if constexpr (std::is_same_v<decltype(starts), std::monostate>)
           throw std::invalid_argument("a cache takes CSR rows");
-        else if (starts[0] != 0) throw std::invalid_argument("row starts of a block begin at 0");
+        else if (starts[0] != 0)
+          throw std::invalid_argument("the row starts of a block must begin at 0");
         else header.nonzeros = static_cast<std::uint64_t>(starts[batch.rows]);
       },
       batch.starts);
@@ -76,7 +77,7 @@ BlockHeader header_of(const Block& block) {
           const std::uint64_t largest = largest_key(keys, nonzeros);
           header.keys = largest <= INT32_MAX ? Kind::narrow : Kind::wide;
           header.columns = static_cast<std::uint64_t>(batch.columns);
-          // Learners trust the bound: one that is none is replaced.
+          // Learners do not check the bound, so replace it if a key exceeds it.
           if (nonzeros > 0 && largest >= header.columns)
             header.columns = static_cast<std::uint64_t>(bound_of(largest));
         }
@@ -125,7 +126,7 @@ void copy_names(const std::vector<Name>& names, std::byte* keys, std::byte* star
   std::memcpy(starts + 8 * names.size(), &end, 8);
 }
 
-// All arrays of a block into `base`, memory of the size of its layout.
+// Copies all arrays of a block to `base`, which has room for the whole layout.
 void encode(const Block& block, const BlockHeader& header, const Layout& layout, std::byte* base) {
   const Batch& batch = block.batch;
   std::visit(
@@ -172,14 +173,14 @@ void encode(const Block& block, const BlockHeader& header, const Layout& layout,
 
 struct CacheWriter::Open {
   explicit Open(std::string path_) : path(std::move(path_)) {
-    // Of several writers each has its own; the last that finishes stays.
+    // Each writer has its own temporary file; the one that is finished last gets the name.
     std::random_device random;
     for (int attempts = 0; file < 0; ++attempts) {
       char suffix[32];
       std::snprintf(suffix, sizeof suffix, ".%08x.part", random());
       temporary = path + suffix;
 #ifdef O_TMPFILE
-      // Without a name until it is whole: even if the process is killed, nothing stays behind.
+      // The file has no name until it is complete: if the process is killed, nothing is left.
       if (attempts == 0) file = ::open(folder().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
       nameless = file >= 0;
       if (nameless) break;
@@ -190,7 +191,7 @@ struct CacheWriter::Open {
   }
   ~Open() {
     if (file >= 0) ::close(file);
-    // A process that forked while it wrote has one file, which is the parent's.
+    // After a fork, only the parent removes the file.
     if (!nameless && !temporary.empty() && ::getpid() == owner) ::unlink(temporary.c_str());
   }
 
@@ -211,14 +212,14 @@ struct CacheWriter::Open {
     }
   }
 
-  // Lets the disk begin now, so that little is left to wait for at the end.
+  // Starts writing to the disk now, so that finish() waits less.
   void flush_early(std::uint64_t from, std::uint64_t size) const {
     ::sync_file_range(file, static_cast<off_t>(from), static_cast<off_t>(size),
                       SYNC_FILE_RANGE_WRITE);
   }
 
-  // The block with names that were not written lately: one is enough for a file, and a frequent one would
-  // otherwise be in every block.
+  // The block without names that were written recently: once per file is enough, and a frequent
+  // name would otherwise be in every block.
   Block with_new_names(const Block& block) {
     Block kept = block;
     if (written.empty() && !block.names.empty()) written.assign(std::size_t{1} << 20, 0);
@@ -241,8 +242,8 @@ struct CacheWriter::Open {
     if (::close(closing) != 0 && errno != EINTR) fail("cannot write to the disk");
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot move the finished file to");
     temporary.clear();
-    // The file is whole and in its place; that its name outlives a crash is all that is missing, and
-    // not every file system can promise it.
+    // The file is complete and renamed. Syncing the folder makes the name survive a crash; not
+    // every file system supports it, so errors are ignored.
     const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) return;
     ::fsync(directory);
@@ -256,8 +257,7 @@ struct CacheWriter::Open {
   std::uint64_t at = 0;
   std::vector<std::byte> buffer;  // a block, encoded
   std::vector<Entry> entries;
-  std::vector<std::uint64_t>
-      written;  // for some bits of a key, the last one whose name was written
+  std::vector<std::uint64_t> written;  // hash table: last key per slot whose name was written
   Trailer totals;
   bool bounded = true;  // all keys are below totals.width
 };

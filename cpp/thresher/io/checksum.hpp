@@ -1,8 +1,10 @@
-// A checksum of 64 bits, to find damage: not a hash for tables, and no defence against malice.
+// A 64-bit checksum that detects accidental damage. It is not a hash for tables and does not
+// protect against deliberate changes.
 //
-// Eight lanes take every eighth word each, so that the processor multiplies for one while it waits for the others.
-// Each step is a bijection of the lane for a given word, and of the word for a given lane, and so is every
-// step that joins the lanes: whatever is changed within one word, a flipped bit for one, changes the sum.
+// Each of eight lanes takes every eighth word, so that the multiplications of the lanes overlap.
+// Each step is a bijection of the lane for a fixed word and of the word for a fixed lane, and so is
+// each step that joins the lanes. So any change within one word, such as a flipped bit, changes the
+// sum.
 #pragma once
 
 #include <bit>
@@ -18,11 +20,11 @@ class Checksum {
  public:
   static constexpr std::size_t stripe = 64;
 
-  // Bytes may come in parts; each but the last is of whole stripes.
+  // May be called several times; each size except the last must be a multiple of `stripe`.
   void take(const void* data, std::size_t size) {
     size_ += size;
     const auto* bytes = static_cast<const unsigned char*>(data);
-    std::uint64_t lane[lanes];  // in registers
+    std::uint64_t lane[lanes];  // a local copy, so that it stays in registers
     std::memcpy(lane, lane_, sizeof lane);
     for (; size >= stripe; size -= stripe, bytes += stripe) step(lane, bytes);
     if (size > 0) {
@@ -54,7 +56,7 @@ class Checksum {
     }
   }
 
-  // Lanes begin apart, so that words that change places change the sum.
+  // Lanes have different initial values, so that swapping two words changes the sum.
   std::uint64_t lane_[lanes] = {0xD6E8FEB86659FD93u, 0xADD1FD70CCB3FB26u, 0x84BAFC29330DF8B9u,
                                 0x5BA3FAE19967F64Cu, 0x328CF999FFC1F3DFu, 0x0975F852661BF172u,
                                 0xE05EF70ACC75EF05u, 0xB747F5C332CFEC98u};

@@ -12,7 +12,7 @@ namespace thresher::io {
 
 namespace {
 
-// The size of what lies up to the last newline of [data, data + size), from the byte `from` on; or 0.
+// The size up to and including the last newline of [data + from, data + size); 0 if there is none.
 std::size_t whole_lines(const char* data, std::size_t from, std::size_t size) {
   while (size > from && data[size - 1] != '\n') --size;
   return size > from ? size : 0;
@@ -35,7 +35,8 @@ Cutter::Cutter(ByteSource& source, std::uint64_t offset, std::size_t block_bytes
                std::size_t max_line)
     : source_(source), offset_(offset), block_bytes_(block_bytes), max_line_(max_line) {
   if (block_bytes == 0 || max_line == 0 || max_line >= std::size_t{1} << 30)
-    throw std::invalid_argument("block_bytes and max_line: at least 1, below 2^30");
+    throw std::invalid_argument(
+        "block_bytes and max_line must be at least 1 and max_line below 2^30");
   block_bytes_ = std::min(block_bytes_, max_line_ + 1);  // so that no block holds a longer line
 }
 
@@ -63,7 +64,7 @@ bool Cutter::next(Chunk& chunk) {
       skip_line(chunk);
       break;
     }
-    if (cut == 0 && ended_ && window == size) cut = size;  // the last line, without its newline
+    if (cut == 0 && ended_ && window == size) cut = size;  // the last line, which has no newline
     if (cut != 0 || size == 0) {
       chunk.size = chunk.bytes = cut;
       carried_.assign(chunk.begin() + cut, size - cut);
@@ -87,7 +88,7 @@ std::size_t Cutter::fill(char* into, std::size_t size) {
   return count;
 }
 
-// The chunk holds the beginning of a line that is too long: goes on to its end.
+// The chunk holds the beginning of a line that is too long. Skips to the end of that line.
 void Cutter::skip_line(Chunk& chunk) {
   chunk.too_long = true;
   chunk.bytes = chunk.size;

@@ -1,8 +1,9 @@
 // Cuts a stream of bytes into blocks of whole lines.
 //
-// A block begins where the one before ended, and is what of the next `block_bytes` bytes lies before the
-// last newline; where there is none, of as many times as many bytes as it takes. So where it ends depends on
-// where it begins and on the bytes, on nothing else, and reading can resume at any block.
+// A block begins where the previous one ended and ends at the last newline within the next
+// `block_bytes` bytes. If they contain no newline, the window grows by `block_bytes` until there is
+// one. So the end of a block depends only on its beginning and on the bytes, and reading can resume
+// at any block.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,18 @@
 
 namespace thresher::io {
 
-// The bytes of a block, with room before and behind them; used again for the next one.
+// The bytes of a block, with padding before and after them. Reused for the next block.
 class Chunk {
  public:
   std::string_view text() const { return {begin(), size}; }
   char* begin() const;
-  void reserve(std::size_t capacity);  // keeps what is there
+  void reserve(std::size_t capacity);  // keeps the contents
 
   std::size_t size = 0;
   std::uint64_t offset = 0;   // of the first byte in the file
-  std::uint64_t bytes = 0;    // of the file, more than `size` where a line was skipped
-  std::uint64_t skipped = 0;  // digest of the bytes that are not held
-  bool too_long = false;      // one line beyond the limit, of which only the beginning is held
+  std::uint64_t bytes = 0;    // size in the file: more than `size` if a line was skipped
+  std::uint64_t skipped = 0;  // digest of the bytes that were skipped
+  bool too_long = false;      // one line beyond the limit, of which only the beginning is stored
 
  private:
   std::unique_ptr<char[]> data_;
@@ -37,7 +38,7 @@ class Cutter {
  public:
   Cutter(ByteSource& source, std::uint64_t offset, std::size_t block_bytes, std::size_t max_line);
 
-  // The next block, or false at the end.
+  // Reads the next block; false at the end.
   bool next(Chunk& chunk);
   std::size_t max_line() const { return max_line_; }
 
@@ -48,7 +49,7 @@ class Cutter {
   ByteSource& source_;
   std::uint64_t offset_;
   std::size_t block_bytes_, max_line_;
-  std::string carried_;  // read, but of the next block
+  std::string carried_;  // bytes that were read and belong to the next block
   bool ended_ = false;
 };
 

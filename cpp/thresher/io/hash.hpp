@@ -1,7 +1,7 @@
-// The hash of feature names and the digest of blocks. Fixed for ever: models store keys made here.
+// The hash of feature names and the digest of blocks. It must never change: models store its keys.
 //
-// Both are built of one step: multiply two 64-bit words to 128 bits and xor the halves. Up to 16 bytes take
-// two steps; long texts run in four lanes of 16 bytes.
+// Both repeat one step: multiply two 64-bit words to 128 bits and xor the halves. Up to 16 bytes
+// take two steps; long texts are processed in four lanes of 16 bytes.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline constexpr std::uint64_t salt[6] = {0x6A09E667F3BCC909u, 0xBB67AE8584CAA73
 
 }  // namespace detail
 
-// Up to 16 bytes are two words, filled up with zeros; of longer texts these are the last ones.
+// a and b: a text of up to 16 bytes, padded with zeros; for a longer text, its last 16 bytes.
 inline std::uint64_t hash_words(std::uint64_t a, std::uint64_t b, std::size_t size,
                                 std::uint64_t h = detail::salt[4]) {
   using detail::fold, detail::salt;
@@ -65,14 +65,14 @@ inline std::uint64_t hash64(const char* p, std::size_t size) {
   }
   for (; left > 16; p += 16, left -= 16)
     h = fold(load<std::uint64_t>(p) ^ salt[0], load<std::uint64_t>(p + 8) ^ h);
-  // the last 16 bytes, some of them for the second time
+  // the last 16 bytes, which may overlap with bytes hashed above
   return hash_words(load<std::uint64_t>(p + left - 16), load<std::uint64_t>(p + left - 8), size, h);
 }
 
 inline std::uint64_t hash64(std::string_view bytes) { return hash64(bytes.data(), bytes.size()); }
 
-// hash64(prefix + name) for many names. At a name and at what makes the prefix 16 bytes can be read, whatever
-// its size; the latter must stay where it is.
+// hash64(prefix + name) for many names. At least 16 bytes must be readable at a name and at the
+// text of the prefix, whatever their size. The text of the prefix must stay valid.
 class PrefixHash {
  public:
   void set_prefix(std::string_view prefix) { set(prefix, 0); }
@@ -84,8 +84,8 @@ class PrefixHash {
     return text;
   }
 
-  // The same for names of up to 8 bytes, given as a word filled up with zeros, where is_short(): apart from
-  // this object, so that all it needs stays in registers.
+  // The same hash for names of up to 8 bytes, given as a word padded with zeros; requires
+  // is_short(). A separate object, so that its members stay in registers.
   class Short {
    public:
     explicit Short(const PrefixHash& hash)
@@ -108,7 +108,7 @@ class PrefixHash {
     const std::size_t before = before_;
     if (before + size > 16) [[unlikely]]
       return joined(name, size);
-    constexpr auto kept = [](std::uint64_t word, std::size_t bytes) {  // the first ones; not 0
+    constexpr auto kept = [](std::uint64_t word, std::size_t bytes) {  // bytes > 0
       return word & ~std::uint64_t{0} >> (64 - 8 * bytes);
     };
     const std::uint64_t a = kept(load<std::uint64_t>(name), std::min<std::size_t>(size, 8));
@@ -133,7 +133,7 @@ class PrefixHash {
 
   void set(std::string_view text, char bar) {
     const std::size_t size = text.size();
-    // the first bytes of a word, the bar, zeros
+    // the first bytes of a word, then the bar, then zeros
     const auto cut = [bar](std::uint64_t word, std::size_t bytes) {
       return (word & ((std::uint64_t{1} << 8 * bytes) - 1)) | static_cast<std::uint64_t>(bar)
                                                                   << 8 * bytes;
@@ -151,13 +151,13 @@ class PrefixHash {
   }
 
   std::string_view text_;
-  char bar_ = 0;                          // behind the text, where it is not 0
-  std::size_t before_ = 0;                // the size of both
-  std::uint64_t first_ = 0, second_ = 0;  // their bytes, filled up with zeros
-  std::string joined_;                    // the same once it was needed
+  char bar_ = 0;                          // follows the text unless it is 0
+  std::size_t before_ = 0;                // size of text and bar
+  std::uint64_t first_ = 0, second_ = 0;  // bytes of text and bar, padded with zeros
+  std::string joined_;                    // text and bar, built at first use
 };
 
-// One key of two; the order matters.
+// Combines two keys into one; the order matters.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   using detail::salt;
   const detail::Wide product = static_cast<detail::Wide>(a ^ salt[0]) * (b ^ salt[1]);

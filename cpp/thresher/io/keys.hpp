@@ -1,4 +1,4 @@
-// What is asked of the keys of a block: how large they are, and that none is twice in a row.
+// Functions on the keys of a block: the largest key, and merging of keys that repeat in a row.
 #pragma once
 
 #include <algorithm>
@@ -9,24 +9,24 @@
 
 namespace thresher::io {
 
-// As 64-bit numbers without a sign; 0 where there are none.
+// The largest key as an unsigned 64-bit number; 0 if there are no keys.
 template <class Key>
 std::uint64_t largest_key(const Key* keys, std::size_t count) {
   using Unsigned = std::make_unsigned_t<Key>;
   Unsigned largest = 0;
   for (std::size_t k = 0; k < count; ++k)
     largest = std::max(largest, static_cast<Unsigned>(keys[k]));
-  return static_cast<std::uint64_t>(
-      std::int64_t{static_cast<Key>(largest)});  // as learners extend it
+  // sign-extended, as learners do
+  return static_cast<std::uint64_t>(std::int64_t{static_cast<Key>(largest)});
 }
 
-// What a block says of its keys: all are below it; 0 where no such number fits.
+// The bound that a block states: all its keys are below it. 0 if no such bound fits.
 inline std::int64_t bound_of(std::uint64_t largest) {
   return largest < INT64_MAX ? static_cast<std::int64_t>(largest + 1) : 0;
 }
 
-// Rows of which each key is there once. Repeated keys add up in the value type, each staying where it first
-// stood: as in core/rows.hpp.
+// Rows without repeated keys. Values of a repeated key are summed in the value type, and the key
+// keeps its first position, as in core/rows.hpp.
 template <class Key, class Value>
 struct Merged {
   std::vector<std::int64_t> starts;
@@ -36,7 +36,7 @@ struct Merged {
 
 namespace detail {
 
-// Maps the keys of a row to their places in it.
+// Maps the keys of a row to their positions in it.
 template <class Key>
 class Places {
  public:
@@ -45,7 +45,7 @@ class Places {
     while (capacity < 2 * count) capacity *= 2;
     slots_.assign(capacity, 0);
   }
-  // The place of a key, which is `next` if it is new; `at(p)` is the key at place p.
+  // The position of a key, or `next` if it is new; `at(p)` is the key at position p.
   template <class At>
   std::size_t find(Key key, std::size_t next, At&& at) {
     const std::size_t mask = slots_.size() - 1;
@@ -68,7 +68,7 @@ bool increasing(const Key* keys, std::size_t count) {
 
 }  // namespace detail
 
-// The first row that has a key twice; `rows` if none has.
+// The first row with a repeated key; `rows` if there is none.
 template <class Start, class Key>
 std::size_t first_repeating(const Start* starts, const Key* keys, std::size_t rows) {
   detail::Places<Key> places;
@@ -83,7 +83,7 @@ std::size_t first_repeating(const Start* starts, const Key* keys, std::size_t ro
   return rows;
 }
 
-// All rows, merged; the rows before `first` are known to be distinct.
+// Merges all rows. Rows before `first` must have no repeated keys.
 template <class Start, class Key, class Value>
 Merged<Key, Value> merge_rows(const Start* starts, const Key* keys, const Value* values,
                               std::size_t rows, std::size_t first) {

@@ -1,4 +1,4 @@
-// A file as memory: read when it is looked at, or before, and given back when it was used.
+// A memory-mapped file, with prefetching and release of pages.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "thresher/io/cache.hpp"
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // Linux 5.14; older ones say EINVAL
+#define MADV_POPULATE_READ 22  // Linux 5.14; older kernels return EINVAL
 #endif
 
 namespace thresher::io {
@@ -39,10 +39,10 @@ class Mapping {
     ::close(file);
     errno = code;
     if (!known || (size_ > 0 && !data_)) fail("cannot map");
-    if (!regular) throw CacheError(path + ": a cache is a regular file");
+    if (!regular) throw CacheError(path + ": a cache must be a regular file");
   }
 
-  // A copy, aligned as a file would be.
+  // A copy of the bytes, aligned like a mapped file.
   explicit Mapping(std::span<const std::byte> bytes) : path_("memory"), size_(bytes.size()) {
     owned_ = static_cast<std::byte*>(::operator new(size_ + 1, std::align_val_t(64)));
     if (size_ > 0) std::memcpy(owned_, bytes.data(), size_);
@@ -60,8 +60,8 @@ class Mapping {
   std::size_t size() const { return size_; }
   const std::byte* data() const { return data_; }
 
-  // Reads from the disk now. Without it an error of the disk would end the process (SIGBUS) when the
-  // memory is looked at, as would a file that someone cut meanwhile.
+  // Reads from the disk now. Otherwise a disk error, or a file truncated by another process, would
+  // kill this process (SIGBUS) when the memory is accessed.
   void read(std::size_t at, std::size_t size) const {
     if (owned_ || size == 0) return;
     const auto [from, length] = pages(at, size);
@@ -71,19 +71,19 @@ class Mapping {
         errno = EIO;
         fail("cannot read");
       }
-      ::madvise(from, length, MADV_WILLNEED);  // a kernel that cannot
+      ::madvise(from, length, MADV_WILLNEED);  // kernels before 5.14
       return;
     }
   }
 
-  // Begins to read from the disk, and does not wait.
+  // Starts reading from the disk without waiting.
   void expect(std::size_t at, std::size_t size) const {
     if (owned_ || size == 0) return;
     const auto [from, length] = pages(at, size);
     ::madvise(from, length, MADV_WILLNEED);
   }
 
-  // Gives the pages back; whoever looks at them later gets them again.
+  // Releases the pages. A later access reads them again.
   void release(std::size_t at, std::size_t size) const noexcept {
     if (owned_ || size == 0) return;
     const auto [from, length] = pages(at, size);
@@ -95,7 +95,7 @@ class Mapping {
     void* from;
     std::size_t length;
   };
-  // Whole pages: the first and the last too, which would otherwise stay and add up.
+  // Includes the first and the last page in full; partial pages would otherwise stay in memory.
   Pages pages(std::size_t at, std::size_t size) const {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     const std::size_t from = at / page * page;

@@ -1,5 +1,6 @@
-// Names of features that a parser met: each at least once a parser, and so a file.
-// Where there are very many of them some come again: what is remembered is bounded.
+// Collects the names of the features that a parser reads. Each parser (one per thread and file)
+// reports a name when it first reads it. Memory is bounded: if there are very many names, a parser
+// reports some of them more than once.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class Names {
     names_ = &names;
     if (on_ && (again_ || recent_.empty())) {
       recent_.assign(slots, 0);
-      recent_[0] = 1;  // no key of that slot, as 0 is none of the others
+      recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     }
   }
 
@@ -31,7 +32,7 @@ class Names {
     if (!on_) [[likely]]
       return false;
     std::uint64_t& recent = recent_[key % slots];
-    if (recent == key) return false;  // mostly so, and quicker asked than the set
+    if (recent == key) return false;  // the common case, and faster than a lookup in the set
     recent = key;
     return !wanted_ || wanted_->lacks(folded);
   }
@@ -53,7 +54,7 @@ class Names {
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
   std::vector<Name>* names_ = nullptr;
-  std::vector<std::uint64_t> recent_;  // one key for each value of its lower bits
+  std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits
 };
 
 }  // namespace thresher::io

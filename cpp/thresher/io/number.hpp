@@ -1,7 +1,7 @@
-// Decimal numbers of a text, exactly: the nearest double, and whole numbers below 2^64.
+// Exact parsing of decimal numbers: to the nearest double, and integers below 2^64.
 //
-// No locale, no allocation. A number ends at the first byte that cannot belong to it, and the text ends with
-// a newline (bytes.hpp), so no bounds are checked.
+// It uses no locale and allocates no memory. A number ends at the first byte that cannot belong to
+// it, and the text ends with a newline (bytes.hpp), so no bounds are checked.
 #pragma once
 
 #include <bit>
@@ -41,7 +41,7 @@ inline constexpr std::uint64_t whole_powers_of_ten[20] = {1u,
                                                           1000000000000000000u,
                                                           10000000000000000000u};
 
-// Of the 8 bytes before p, the values of the last `count`, all of them digits; 0 for the others.
+// A mask that keeps the values of the last `count` digits of a word and clears the other bytes.
 inline constexpr std::uint64_t digit_masks[9] = {0,
                                                  0x0F00000000000000u,
                                                  0x0F0F000000000000u,
@@ -52,9 +52,9 @@ inline constexpr std::uint64_t digit_masks[9] = {0,
                                                  0x0F0F0F0F0F0F0F00u,
                                                  0x0F0F0F0F0F0F0F0Fu};
 
-// The number of 8 digits by their values, the first one in the lowest byte.
+// The number with these 8 digit values; the first digit is in the lowest byte.
 inline std::uint64_t number_of(std::uint64_t word) {
-  word = word * 10 + (word >> 8);  // pairs; then fours and eights
+  word = word * 10 + (word >> 8);  // numbers of two digits; then of four and eight
   constexpr std::uint64_t mask = 0x000000FF000000FFu;
   return ((word & mask) * 0x000F424000000064u + (word >> 16 & mask) * 0x0000271000000001u) >> 32;
 }
@@ -64,21 +64,23 @@ inline std::uint64_t digits_before(const char* p, std::size_t count) {
   return number_of(load<std::uint64_t>(p - 8) & digit_masks[count]);
 }
 
-// The first 1 to 8 bytes of a word as the last ones, zeros before them, and digits by their values.
+// Moves the first `count` bytes (1 to 8) of a word to its end, with zeros before them, and replaces
+// digits by their values.
 inline std::uint64_t digits_of(std::uint64_t word, std::size_t count) {
   return (word ^ 0x3030303030303030u) << (64 - 8 * count);
 }
 
-// Not 0 where a byte of digits_of() was no digit.
+// Nonzero if a byte of digits_of() was not a digit.
 inline std::uint64_t no_digits(std::uint64_t word) {
   return ((word + 0x7676767676767676u) | word) & 0x8080808080808080u;
 }
 
-// The double nearest to number / 10^power, for number > 0 and power <= 19. Not inlined:
-// it is rare, and would take registers from what is not.
+// The double nearest to number / 10^power, for number > 0 and power <= 19. Not inlined: it is rare
+// and would take registers from the common case.
 [[gnu::noinline]] inline double nearest_quotient(std::uint64_t number, std::size_t power) {
-  // Both are shifted up to 64 bits; their quotient then has at least 63, and one that is set where
-  // something remains serves as the rest of them. Converting it rounds once, the last factor not at all.
+  // Both are shifted up to 64 bits, so their quotient has at least 63 bits. Its lowest bit is set
+  // if there is a remainder, which is enough for correct rounding. The conversion to double rounds
+  // once; the last multiplication is exact.
   __extension__ using Wide = unsigned __int128;
   const int shift = std::countl_zero(number);
   const int divisor_shift = std::countl_zero(whole_powers_of_ten[power]);
@@ -91,7 +93,7 @@ inline std::uint64_t no_digits(std::uint64_t word) {
          std::bit_cast<double>(exponent << 52);
 }
 
-// The first bytes of a word.
+// A mask of the first bytes of a word.
 inline constexpr std::uint64_t first_bytes[9] = {0,
                                                  0xFFu,
                                                  0xFFFFu,
@@ -102,16 +104,16 @@ inline constexpr std::uint64_t first_bytes[9] = {0,
                                                  0xFFFFFFFFFFFFFFu,
                                                  0xFFFFFFFFFFFFFFFFu};
 
-// The number that the `size` bytes at p are, where they are [-] digits [. digits], up to 8 bytes behind the
-// sign, and not 8 digits. All forms go the same way: which one comes next is hard to foresee, and a wrong
-// guess takes longer than all of this. Reads 9 bytes.
+// Parses the `size` bytes at p as [-] digits [. digits], with up to 8 bytes after the sign and
+// fewer than 8 digits. All forms take the same path without branches, because a mispredicted branch
+// costs more than all of this. Reads 9 bytes.
 inline bool parse_token(const char* p, std::size_t size, double& value) {
   const std::size_t negative = *p == '-';
   size -= negative;
   if (size - 1 >= 8) [[unlikely]]
     return false;
   const std::uint64_t word = load<std::uint64_t>(p + negative) & first_bytes[size];
-  // The first byte that is a point, or the one behind the number: its highest bit.
+  // The highest bit of the first byte that is a point, or of the byte after the number.
   const std::uint64_t other = word ^ 0x2E2E2E2E2E2E2E2Eu;
   std::uint64_t point = (other - 0x0101010101010101u) & ~other & 0x8080808080808080u;
   point |= (first_bytes[size] + 1) << 7;
@@ -132,8 +134,9 @@ inline bool parse_token(const char* p, std::size_t size, double& value) {
   return true;
 }
 
-// The number of `whole` digits before `point`, a point, and `part` digits from there to `stop`; or only the
-// former. -1 where there are more than 8 or none of the former, or more than 19 in all. Not inlined: as above.
+// The number with `whole` digits before `point` and `part` digits from there to `stop`; `part` is 0
+// if there is no point. -1 if `whole` is 0 or above 8, or there are more than 19 digits. Not
+// inlined, for the same reason as above.
 [[gnu::noinline]] inline double parse_digits(const char* point, std::size_t whole, const char* stop,
                                              std::size_t part) {
   if (whole - 1 >= 8 || whole + part > 19) return -1;
@@ -146,7 +149,7 @@ inline bool parse_token(const char* p, std::size_t size, double& value) {
   return static_cast<double>(static_cast<std::int64_t>(mantissa)) / powers_of_ten[part];
 }
 
-// A whole number; p moves behind its digits.
+// Parses an integer and moves p after its digits.
 inline Number parse_whole(const char*& p, std::uint64_t& out) {
   if (!is_digit(*p)) return Number::none;
   std::uint64_t number = 0;
@@ -162,13 +165,13 @@ inline Number parse_whole(const char*& p, std::uint64_t& out) {
 
 namespace detail {
 
-// [first, last) is a number without a sign; `exponent` is what it says behind the e.
+// [first, last) is a number without a sign; `exponent` is its exponent after the e.
 inline Number nearest_double(const char* first, const char* last, std::int64_t exponent,
                              double& out) {
   const auto [end, error] = std::from_chars(first, last, out);
   if (error == std::errc{} && end == last) return Number::ok;
   if (error != std::errc::result_out_of_range) return Number::none;
-  // Too large or too small: where does the first digit that counts stand?
+  // Too large or too small: the position of the first significant digit decides.
   const char* point = first;
   while (is_digit(*point)) ++point;
   while (*first == '0' || *first == '.') ++first;
@@ -179,14 +182,14 @@ inline Number nearest_double(const char* first, const char* last, std::int64_t e
 
 }  // namespace detail
 
-// [+-] digits [. digits] [e [+-] digits], where digits may be missing on one side of the point; p moves
-// behind it. Where there is no number p stays.
+// Parses [+-] digits [. digits] [e [+-] digits], where digits may be missing on one side of the
+// point, and moves p after it. Without a number p stays unchanged.
 inline Number parse_double(const char*& p, double& out) {
   const char* q = p;
   const bool negative = *q == '-';
   q += *q == '-' || *q == '+';
   const char* const first = q;
-  std::uint64_t mantissa = 0;  // of up to 19 digits it is exact
+  std::uint64_t mantissa = 0;  // exact up to 19 digits
   for (; is_digit(*q); ++q) mantissa = mantissa * 10 + static_cast<std::uint64_t>(*q - '0');
   std::int64_t digits = q - first, power = 0;
   if (*q == '.') {

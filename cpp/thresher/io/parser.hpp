@@ -1,4 +1,4 @@
-// What parsers of text share: options, and the text of complaints.
+// Shared by all text parsers: options and error messages.
 #pragma once
 
 #include <array>
@@ -17,34 +17,34 @@ namespace thresher::io {
 
 struct Options {
   bool single = true;       // values are float32, else float64
-  int bits = 0;             // keys keep so many of their lower bits; 0: all
-  bool zero_based = false;  // svmlight indices begin with 0
+  int bits = 0;             // number of lower bits of a key that are kept; 0: all
+  bool zero_based = false;  // svmlight indices begin at 0
   bool multilabel = false;  // svmlight rows have any number of labels
-  bool keep_going = true;   // a bad line is noted, whole; else the block ends there
-  std::vector<std::array<char, 2>> interactions;  // of VW namespaces by first letter; ':' is any
+  bool keep_going = true;   // continue after a bad line, and record its text; else end the block
+  std::vector<std::array<char, 2>> interactions;  // VW namespaces by first letter; ':' means any
   bool names = false;
-  bool names_again = false;              // each at least once a block, and not only once a file
-  std::shared_ptr<const KeySet> wanted;  // with `names`: of these keys only
+  bool names_again = false;  // report a name in each block that has it, not only in the first
+  std::shared_ptr<const KeySet> wanted;  // with `names`: report only the names of these keys
   bool sketch = false;
 };
 
-// Not shared between threads.
+// Each thread needs its own parser.
 class Parser {
  public:
   virtual ~Parser() = default;
 
-  // Parses whole lines into a block, whose offset is set. Behind the text stand a newline and further
-  // readable bytes, and before it too: `padding` of both.
+  // Parses whole lines into a block, whose offset is already set. `padding` bytes before and after
+  // the text must be readable; the first byte after it is a newline.
   virtual void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) = 0;
 };
 
-// Why a line is no example: where, and what was expected there.
+// Why a line failed to parse: the position, and the message.
 struct Complaint {
   const char* at;
   std::string what;
 };
 
-inline constexpr std::size_t shown_bytes = 4096;  // of a bad line, where only a message shows it
+inline constexpr std::size_t shown_bytes = 4096;  // of a bad line that is only shown in a message
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -56,7 +56,7 @@ inline const char* end_of_line(const char* p, const char* end) {
 // Whether the line ends at p.
 inline bool at_end(const char* p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
 
-// `expected`, and what stands at p instead.
+// The message for p: what was expected, and what was found.
 inline Complaint complain(const char* p, std::string_view expected) {
   std::string what = "expected " + std::string(expected) + "; found ";
   const auto escape = [&](char c) {

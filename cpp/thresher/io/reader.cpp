@@ -27,7 +27,7 @@ Reader::Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser
       line_(reading.first_line),
       keep_going_(keep_going),
       ahead_(static_cast<std::uint64_t>(std::max(1, reading.threads)) + 2) {
-  // Who takes the blocks is one of the threads: as many workers besides would only crowd it out.
+  // The caller's thread counts as one of the threads; another worker would only compete with it.
   const int workers = std::max(1, reading.threads - 1);
   for (int i = 0; i < workers; ++i) parsers_.push_back(make_parser());
   if (reading.threads > 1)
@@ -52,8 +52,8 @@ std::unique_ptr<Block> Reader::next(const Waiting& waiting) {
   return std::move(result.block);
 }
 
-// Reads and parses one block. With `turn`, which is held: it is let go once the bytes are read, and `number`
-// is the block's.
+// Reads and parses one block. If `turn` is given, it is locked: it is unlocked when the bytes are
+// read, and `number` is set to the block's number.
 Reader::Result Reader::work(Chunk& chunk, Parser& parser, std::unique_lock<std::mutex>* turn,
                             std::uint64_t* number) {
   try {

@@ -1,7 +1,7 @@
-// Bytes to blocks, in order, by one thread or several.
+// Turns bytes into blocks, in order, with one or more threads.
 //
-// Workers take turns at the source: each reads one block's bytes, lets the next one read, and parses. Blocks
-// are handed over in the order of the file, and only a few are ahead of the caller.
+// Workers take turns at the source: each reads the bytes of one block, passes the source to the
+// next worker, and parses. Blocks are returned in file order; only a few are read ahead.
 #pragma once
 
 #include <condition_variable>
@@ -24,11 +24,11 @@ namespace thresher::io {
 
 struct Reading {
   int threads = 1;
-  std::uint64_t offset = 0;      // where the source stands in its file
-  std::uint64_t first_line = 1;  // which line that is
+  std::uint64_t offset = 0;      // position of the source in its file
+  std::uint64_t first_line = 1;  // line number at that position
   std::size_t block_bytes = std::size_t{1} << 20;
   std::size_t max_line = std::size_t{32} << 20;
-  std::uint64_t end = FileBytes::all;  // of a file: where to stop
+  std::uint64_t end = FileBytes::all;  // position in the file where reading stops
 };
 
 class Reader {
@@ -42,18 +42,18 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // The next block, or none at the end, or behind a block with a bad line where the parser does not keep
-  // going. Throws what source and parser threw, in its turn. For one thread at a time. While it waits for
-  // the workers it calls `waiting` ten times a second, and throws what that throws: nothing is lost then,
-  // and the block can be asked for again.
+  // Returns the next block, or null at the end; without keep_going, also null after a block with a
+  // bad line. Rethrows errors of source and parser at the block where they occurred. Only one
+  // thread may call it at a time. While it waits for the workers, it calls `waiting` ten times a
+  // second; if `waiting` throws, the error is passed on and no block is lost: call next() again.
   std::unique_ptr<Block> next(const Waiting& waiting = {});
 
-  // Ends the workers. Nothing can be read afterwards.
+  // Stops the workers. No block can be read afterwards.
   void stop();
 
  private:
   struct Result {
-    std::unique_ptr<Block> block;  // none at the end
+    std::unique_ptr<Block> block;  // null at the end
     std::exception_ptr error;
   };
 
@@ -67,15 +67,15 @@ class Reader {
   std::shared_ptr<Pool> pool_;
   std::uint64_t line_;
   bool keep_going_, done_ = false;
-  std::uint64_t ahead_;  // so many blocks at most are read and not delivered
+  std::uint64_t ahead_;  // maximum number of blocks that are read but not yet delivered
 
   std::vector<std::unique_ptr<Parser>> parsers_;
-  Chunk chunk_;  // of the caller's thread, where it works alone
+  Chunk chunk_;  // used by the caller's thread if there are no workers
 
-  std::mutex turn_;            // to read from the source
+  std::mutex turn_;            // held while reading from the source
   std::uint64_t started_ = 0;  // blocks whose bytes were read
-  bool exhausted_ = false;     // under turn_: nothing more to read
-  std::mutex mutex_;           // of all below
+  bool exhausted_ = false;     // guarded by turn_: the source has no more bytes
+  std::mutex mutex_;           // guards the members below
   std::condition_variable room_, ready_;
   std::map<std::uint64_t, Result> results_;
   std::uint64_t delivered_ = 0;

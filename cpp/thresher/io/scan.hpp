@@ -1,4 +1,4 @@
-// 16 bytes of a text at a time, where the machine has SSE2.
+// Scans text 16 bytes at a time with SSE2.
 #pragma once
 
 #if defined(__SSE2__)
@@ -12,8 +12,9 @@
 
 namespace thresher::io {
 
-// Loops over windows are compiled twice, once for machines of the last ten years: there single instructions
-// do what takes two or three elsewhere. What such loops call is inlined, or it would be compiled once.
+// Loops over windows are compiled twice: once for machines with AVX2 and BMI, where one instruction
+// replaces two or three, and once for all others. The functions that they call must be inlined, as
+// they would otherwise be compiled only once.
 #define THRESHER_INLINE [[gnu::always_inline]] inline
 #if defined(__x86_64__) && defined(__GNUC__)
 #define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,popcnt")]]
@@ -26,12 +27,12 @@ inline bool is_modern() {
 inline bool is_modern() { return false; }
 #endif
 
-// Where the first bit is; there must be one.
+// Position of the lowest set bit; at least one bit must be set.
 THRESHER_INLINE std::size_t place(std::uint64_t bits) {
   return static_cast<unsigned>(__builtin_ctzll(bits));
 }
 
-// For each byte of the window of 64 at p whether it is special, as `special` says of 16 of them.
+// A bit for each of the 64 bytes at p: whether it is special. `special` tests 16 bytes at once.
 template <class Special>
 THRESHER_INLINE std::uint64_t window(const char* p, Special special) {
   const auto* const parts = reinterpret_cast<const __m128i*>(p);
@@ -51,7 +52,7 @@ THRESHER_INLINE __m128i are(char c, __m128i bytes) {
   return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
 }
 
-// The 16 bytes at p: which are no digits, and which are blanks or control characters.
+// Finds which of the 16 bytes at p are not digits, and which are blanks or control characters.
 inline void look(const char* p, std::uint32_t& others, std::uint32_t& stops) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   const auto within = [](__m128i x, char bound) {
@@ -72,7 +73,7 @@ THRESHER_INLINE __m128i two_words(const void* low, const void* high) {
   return _mm_castps_si128(_mm_loadh_pi(half, static_cast<const __m64*>(high)));
 }
 
-// The numbers that are the last `a_count` and `b_count` bytes of two words, all of them digits.
+// The numbers in the last `a_count` and `b_count` bytes of two words; all these bytes are digits.
 THRESHER_INLINE std::pair<std::uint32_t, std::uint32_t> two_numbers(__m128i x, std::size_t a_count,
                                                                     std::size_t b_count) {
   x = _mm_and_si128(x, two_words(&digit_masks[a_count], &digit_masks[b_count]));
@@ -85,13 +86,13 @@ THRESHER_INLINE std::pair<std::uint32_t, std::uint32_t> two_numbers(__m128i x, s
   return {static_cast<std::uint32_t>(numbers), static_cast<std::uint32_t>(numbers >> 32)};
 }
 
-// The numbers of `a_count` digits before a and of `b_count` before b, both at most 8.
+// The numbers in the `a_count` digits before a and the `b_count` digits before b, each at most 8.
 inline std::pair<std::uint32_t, std::uint32_t> two_numbers(const char* a, std::size_t a_count,
                                                            const char* b, std::size_t b_count) {
   return two_numbers(two_words(a - 8, b - 8), a_count, b_count);
 }
 
-// The word before p without the point that stands `behind` bytes before p; 0: there is none.
+// The 8 bytes before p, without the point that is `behind` bytes before p; 0: there is no point.
 THRESHER_INLINE std::uint64_t without_point(const char* p, std::size_t behind) {
   static constexpr std::uint64_t kept[9] = {0xFFFFFFFFFFFFFFFFu, 0,
                                             0xFF00000000000000u, 0xFFFF000000000000u,
@@ -102,8 +103,8 @@ THRESHER_INLINE std::uint64_t without_point(const char* p, std::size_t behind) {
   return ((word ^ word << 8) & kept[behind]) ^ word << 8;
 }
 
-// A number of up to 8 digits before the point and 8 behind it, without sign or exponent, which ends with a
-// blank or a control character; p moves there. Reads 16 bytes.
+// Parses a number of up to 8 digits before the point and 8 after it, without sign or exponent, that
+// ends with a blank or a control character; p moves to that byte. Reads 16 bytes.
 inline bool parse_short(const char*& p, double& value) {
   std::uint32_t others, stops;
   look(p, others, stops);

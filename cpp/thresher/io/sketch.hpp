@@ -1,5 +1,5 @@
-// How many distinct keys there are, to about 1%, in 16 KiB: HyperLogLog (Flajolet et al. 2007) with the
-// estimator of Ertl (2017), which needs no tables for small and large counts.
+// Estimates the number of distinct keys to about 1% in 16 KiB: HyperLogLog (Flajolet et al. 2007)
+// with the estimator of Ertl (2017), which needs no tables for small and large counts.
 #pragma once
 
 #include <algorithm>
@@ -25,19 +25,19 @@ inline void sketch_add(std::uint8_t* registers, std::uint64_t hash) {
 
 inline void sketch_merge(std::span<std::uint8_t> into, std::span<const std::uint8_t> other) {
   if (into.size() != sketch_size || other.size() != sketch_size)
-    throw std::invalid_argument("sketch: of the wrong size");
+    throw std::invalid_argument("sketch has the wrong size");
   for (std::size_t i = 0; i < sketch_size; ++i) into[i] = std::max(into[i], other[i]);
 }
 
 inline double sketch_estimate(std::span<const std::uint8_t> registers) {
-  if (registers.size() != sketch_size) throw std::invalid_argument("sketch: of the wrong size");
+  if (registers.size() != sketch_size) throw std::invalid_argument("sketch has the wrong size");
   constexpr int ranks = 64 - sketch_bits + 1;
   constexpr double m = sketch_size;
   double counts[ranks + 1] = {};
   for (const std::uint8_t r : registers) counts[std::min<int>(r, ranks)] += 1;
   if (counts[0] == m) return 0;
 
-  // tau(1 - share of full registers), then Horner's scheme, then sigma(share of empty ones)
+  // tau(1 - share of full registers), then Horner's scheme, then sigma(share of empty registers)
   double x = 1 - counts[ranks] / m, y = 1, z = 0;
   if (x > 0 && x < 1) {
     z = 1 - x;

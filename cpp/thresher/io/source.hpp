@@ -1,4 +1,4 @@
-// Where bytes come from.
+// Sources of bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Up to `size` bytes (and at least one) to `into`; 0 at the end. Called by one thread at a time, though
-  // not always the same one.
+  // Reads at least one and up to `size` bytes into `into`; returns their number, 0 at the end.
+  // Called by one thread at a time, not always the same one.
   virtual std::size_t read(char* into, std::size_t size) = 0;
 };
 
-// A file by its path, from a byte up to another, or to its end.
+// The bytes [offset, end) of a file.
 class FileBytes final : public ByteSource {
  public:
   static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
@@ -31,7 +31,7 @@ class FileBytes final : public ByteSource {
 
  private:
   int file_;
-  std::uint64_t left_;  // so many bytes at most
+  std::uint64_t left_;  // number of bytes that may still be read
 };
 
 }  // namespace thresher::io

@@ -1,5 +1,5 @@
-// Memory of the rows of a block. Blocks come and go by the thousand, so a reader takes back what was let
-// go: fresh pages cost more than parsing a tenth of what they hold.
+// Memory for the rows of a block. A reader makes thousands of blocks, so it reuses the memory of
+// released blocks: new pages cost more than a tenth of the time of parsing into them.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,14 @@
 
 namespace thresher::io {
 
-// A vector that leaves its elements uninitialised and lets its owner write behind its end.
+// A vector that leaves its elements uninitialized and allows writing beyond its size, within its
+// capacity.
 template <class T>
 class Column {
  public:
   T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
-  void resize(std::size_t size) { size_ = size; }  // within what was reserved
+  void resize(std::size_t size) { size_ = size; }  // within the reserved capacity
   void clear() { size_ = 0; }
 
   void reserve(std::size_t capacity) {
@@ -64,7 +65,8 @@ struct Storage {
   }
 };
 
-// Storages that no block uses. Those in use return by themselves, if the pool is still there.
+// Storages that no block uses. A storage in use returns to the pool when its block is released, if
+// the pool still exists.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   explicit Pool(std::size_t most) : most_(most) {}

@@ -1,7 +1,8 @@
-// svmlight text: `label [qid:n] index:value ... [# comment]`, and `label,label,... index:value ...`.
+// svmlight text: `label [qid:n] index:value ... [# comment]`, and `label,label,... index:value
+// ...`.
 //
-// Most of a file are features like 1234:0.0567, so these have a path of their own, loop(). Everything else
-// goes the slow path, which also knows what to say about it.
+// Most of a file consists of features like 1234:0.0567, which loop() parses fast. Everything else
+// takes the slow path, which also makes the error messages.
 #include "thresher/io/svmlight.hpp"
 
 #include <cmath>
@@ -59,7 +60,7 @@ class Svmlight final : public Parser {
     assembly_.finish<std::int64_t, Real>();
   }
 
-  // Reads rows to the end, or to one with a key that Key does not hold.
+  // Reads rows until the end, or until a row with a key that does not fit into Key.
   template <class Key, class Real>
   const char* rows(const char* p) {
     Storage& s = assembly_.storage();
@@ -79,7 +80,7 @@ class Svmlight final : public Parser {
       double label = 0;
       bool blank = false;
       std::size_t count = first;
-      const char* at = p;  // a place for others to move: p itself stays in a register
+      const char* at = p;  // passed by reference instead of p, so that p stays in a register
       bool good = parse_labels(at, label, blank, complaint);
       p = at;
       while (good && !blank) {
@@ -156,9 +157,9 @@ class Svmlight final : public Parser {
                    : other_loop<sketches, signs>(p, keys, values, count);
   }
 
-  // Features with one blank between them, as long as there is nothing unusual about them; returns the first
-  // that is, or the end of the line. It finds the colons, points and blanks of a whole window at once, so
-  // that no feature waits for the one before.
+  // Parses plain features separated by one blank. Returns the position of the first feature that is
+  // not plain, or the end of the line. It finds the colons, points and blanks of a whole window at
+  // once, so that no feature depends on the previous one.
   template <bool sketches, bool signs, class Key, class Real>
   THRESHER_INLINE const char* loop(const char* p, Key* keys, Real* values,
                                    std::size_t& count) const {
@@ -169,7 +170,8 @@ class Svmlight final : public Parser {
     for (p += *p == ' ';; p += start) {
       const std::uint64_t digits = window(p, [](__m128i bytes) { return are_digits(bytes); });
       std::uint64_t points = window(p, [](__m128i bytes) { return are('.', bytes); });
-      // Adding carries a bit from a point to the end of the digits behind it: no second point there?
+      // The addition carries a bit from each point to the end of the digits after it; a point there
+      // is a second point in the number.
       if (((points << 1) + digits) & points) [[unlikely]]
         return count = n, p;
       std::uint64_t marks = ~(digits | points), minuses = 0;
@@ -178,14 +180,14 @@ class Svmlight final : public Parser {
                   window(p, [](__m128i bytes) { return are('-', bytes); });
         marks &= ~minuses;
       }
-      points |= std::uint64_t{1} << 63;  // too late to matter, and so there always is one
+      points |= std::uint64_t{1} << 63;  // guarantees a point, beyond all numbers of the window
       for (start = 0; marks != 0;) {
         const std::size_t colon = place(marks);
         marks &= marks - 1;
         if (marks == 0) break;
         const std::size_t stop = place(marks), point = place(points);
         const std::size_t pointed = point < stop, negative = signs && (minuses >> (colon + 1) & 1);
-        const std::size_t behind = (stop - point) & (0 - pointed);  // no branch
+        const std::size_t behind = (stop - point) & (0 - pointed);  // branch-free
         const std::size_t size = colon - start, figures = stop - colon - 1 - pointed - negative;
         if (p[colon] != ':' || point < colon || size - 1 >= 8) [[unlikely]]
           return count = n, p + start;
@@ -220,21 +222,21 @@ class Svmlight final : public Parser {
         start = stop + 1;
         marks &= marks - 1, points &= points - pointed;
       }
-      if (start == 0) return count = n, p;  // a feature that is longer than the window
+      if (start == 0) return count = n, p;  // the feature is longer than the window
     }
   }
 #endif
 
-  // From the end of a row or a comment to the newline.
+  // Skips from the end of a row to the newline, over a comment.
   bool skip_rest(const char*& p, Complaint& complaint) const {
     const char* const stop = end_of_line(p, assembly_.end());
     const void* nul = std::memchr(p, '\0', static_cast<std::size_t>(stop - p));
-    if (nul) complaint = complain(static_cast<const char*>(nul), "text");
+    if (nul) complaint = complain(static_cast<const char*>(nul), "text without NUL bytes");
     p = stop;
     return !nul;
   }
 
-  // All before the first feature. `blank`: the line is empty or a comment.
+  // Parses everything before the first feature. `blank`: the line is empty or a comment.
   bool parse_labels(const char*& p, double& label, bool& blank, Complaint& complaint) {
     const bool indented = is_blank(*p);
     while (is_blank(*p)) ++p;
@@ -314,7 +316,7 @@ class Svmlight final : public Parser {
     return true;
   }
 
-  // "rows features labels", as extreme classification has it.
+  // The header "rows features labels" of extreme classification datasets.
   static bool is_header(const char* p) {
     for (int i = 0; i < 3; ++i) {
       while (is_blank(*p)) ++p;

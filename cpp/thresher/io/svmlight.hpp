@@ -1,4 +1,4 @@
-// Text as SVMlight and LIBSVM write it; see svmlight.cpp.
+// Parser of SVMlight and LIBSVM text; see svmlight.cpp.
 #pragma once
 
 #include <memory>

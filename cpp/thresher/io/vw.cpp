@@ -1,7 +1,7 @@
 // VW text: `[label [importance]] ['tag]|namespace[:weight] feature[:value] ... |namespace ...`.
 //
-// What is a feature's key is said once, in key_of(). Interactions are made when a row is complete, of its
-// features before they are folded or merged.
+// key_of() defines the key of a feature. Interactions are made when a row is complete, from the
+// features before folding and merging.
 #include "thresher/io/vw.hpp"
 
 #include <algorithm>
@@ -46,11 +46,11 @@ class Vw final : public Parser {
   }
 
  private:
-  // A feature of the row, as interactions need it.
+  // A feature of the current row, for interactions.
   struct Term {
     std::uint64_t key;
     char letter;
-    std::uint32_t space;  // the namespace, among those of the row
+    std::uint32_t space;  // index of the namespace in the row
     std::string_view name;
   };
 
@@ -99,7 +99,7 @@ class Vw final : public Parser {
     std::string_view tag;
   };
 
-  // All before the first bar, where p comes to stand.
+  // Parses everything before the first bar and moves p to it.
   bool parse_head(const char*& p, Head& head, Complaint& complaint) const {
     const auto fail = [&](const char* at, std::string_view expected) {
       complaint = complain(at, expected);
@@ -110,7 +110,7 @@ class Vw final : public Parser {
       if (*p == '|') return true;
       const char* const first = p;
       while (!ends(p) && *p != '\0') ++p;
-      if (*p == '\0') return fail(p, "text");
+      if (*p == '\0') return fail(p, "text without NUL bytes");
       if (p == first) return fail(p, "'|'");
       if (*p == '|' || *first == '\'') {
         const char* const begin = first + (*first == '\'');
@@ -130,7 +130,7 @@ class Vw final : public Parser {
     }
   }
 
-  // From the first bar to the end of the line.
+  // Parses from the first bar to the end of the line.
   template <class Key, class Real>
   bool parse_spaces(const char*& p, std::size_t& count, Complaint& complaint) {
     const auto fail = [&](const char* at, std::string_view expected) {
@@ -153,10 +153,10 @@ class Vw final : public Parser {
       }
       if (!parse_features<Key, Real>(p, weight, count, complaint)) return false;
     }
-    return at_end(p) || fail(p, "text");
+    return at_end(p) || fail(p, "text without NUL bytes");
   }
 
-  // Features up to the next bar or the end of the line.
+  // Parses features up to the next bar or the end of the line.
   template <class Key, class Real>
   bool parse_features(const char*& at, double weight, std::size_t& count, Complaint& complaint) {
     const auto fail = [&](const char* p, std::string_view expected) {
@@ -182,7 +182,7 @@ class Vw final : public Parser {
       const std::string_view name(first, static_cast<std::size_t>(p - first));
       Real value = factor;
       if (*p == ' ' && p != first) [[likely]] {
-        ++p;  // foreseen: the next name does not wait for this byte
+        ++p;  // usual case: the processor predicts it, and parses the next name at the same time
       } else if (is_blank(*p)) {
         ++p;
         if (name.empty()) continue;
@@ -201,7 +201,7 @@ class Vw final : public Parser {
         value = static_cast<Real>(number * weight);
         if (!std::isfinite(value)) return fail(begin, too_large<Real>);
       } else if (*p == '\0') {
-        return fail(p, "text");
+        return fail(p, "text without NUL bytes");
       } else if (name.empty()) {
         break;
       }
@@ -216,7 +216,7 @@ class Vw final : public Parser {
     return true;
   }
 
-  // What names and interactions need of a feature.
+  // Records what feature names and interactions need.
   void note(std::uint64_t key, bool named, std::string_view name) {
     const std::uint64_t folded = key & assembly_.mask();
     if (named && names_.wants(key, folded)) names_.add(folded, hash_.prefix(), name);
@@ -242,9 +242,10 @@ class Vw final : public Parser {
                    : other_loop<extras>(p, keys, values, weight, count);
   }
 
-  // Features as long as there is nothing unusual about them; returns the first that is, if only by its end.
-  // It finds the ends of names and values of a whole window at once, so that no feature waits for the one
-  // before. `extras`: 0 none, 1 a sketch, 2 names, interactions and perhaps a sketch.
+  // Parses plain features and returns the position of the first that is not plain, or the end of
+  // the namespace. It finds the ends of names and values of a whole window at once, so that no
+  // feature depends on the previous one. `extras`: 0 none, 1 a sketch, 2 names, interactions and
+  // maybe a sketch.
   template <int extras, class Key, class Real>
   THRESHER_INLINE const char* loop(const char* p, Key* keys, Real* values, double weight,
                                    std::size_t& count) {
@@ -309,7 +310,7 @@ class Vw final : public Parser {
         ++n;
         start = next;
       }
-      if (start == 0) return count = n, p;  // a feature that is longer than the window
+      if (start == 0) return count = n, p;  // the feature is longer than the window
     }
   }
 #endif
@@ -320,7 +321,7 @@ class Vw final : public Parser {
     if (!interactions_.empty()) spaces_.push_back(hash_.prefix());
   }
 
-  // A number in the default namespace is a key; all else is hashed.
+  // A number in the default namespace is the key itself; every other name is hashed.
   struct Found {
     std::uint64_t key;
     bool named;
@@ -332,8 +333,8 @@ class Vw final : public Parser {
     return {hash_(name.data(), name.size()), true};
   }
 
-  // Appends the products of pairs of features, each pair once: where both orders match, the smaller letter
-  // comes first, then the feature that stands first.
+  // Appends the product of each pair of features that an interaction matches. If it matches both
+  // (a, b) and (b, a), only one is appended: the one ordered by namespace letter, then by position.
   template <class Key, class Real>
   bool interact(const char* line, std::size_t first, std::size_t& count, Complaint& complaint) {
     Storage& s = assembly_.storage();
@@ -372,7 +373,7 @@ class Vw final : public Parser {
         }
       }
     }
-    // the rest of the text needs what was reserved for it
+    // reserve room for the rest of the text again
     s.keys<Key>().resize(count), s.values<Real>().resize(count);
     const auto left = static_cast<std::size_t>(assembly_.end() - line) / 2 + 2;
     s.keys<Key>().reserve(count + left), s.values<Real>().reserve(count + left);
@@ -386,7 +387,7 @@ class Vw final : public Parser {
   std::vector<std::array<char, 2>> interactions_;
   Assembly assembly_;
   Names names_;
-  PrefixHash hash_;  // of names in the namespace
+  PrefixHash hash_;  // hashes names in the current namespace
   char letter_ = ' ';
   std::vector<Term> terms_;
   std::vector<std::string> spaces_;

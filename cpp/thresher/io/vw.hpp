@@ -1,4 +1,4 @@
-// Text as Vowpal Wabbit reads it; see vw.cpp.
+// Parser of Vowpal Wabbit text; see vw.cpp.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Names and numbers of VW text.
+// Finds names and numbers in VW text.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@ namespace thresher::io::vw {
 // Whether a name or a number ends at p.
 inline bool ends(const char* p) { return is_blank(*p) || *p == '|' || at_end(p); }
 
-// The first byte from p on that is a blank, a control character, a colon or a bar.
+// The first blank, control character, colon or bar at or after p.
 inline const char* find_special(const char* p) {
 #if defined(__SSE2__)
   for (;; p += 16) {
@@ -30,7 +30,7 @@ inline const char* find_special(const char* p) {
 #endif
 }
 
-// The end of a name; control characters other than tab, NUL and the end of the line may be in it.
+// The end of a name. A name may contain control characters other than tab, NUL and line ends.
 inline const char* end_of_name(const char* p) {
   for (;; ++p) {
     p = find_special(p);
@@ -39,13 +39,13 @@ inline const char* end_of_name(const char* p) {
   }
 }
 
-// A plain decimal number below 2^64: no sign, no zeros before it.
+// Whether [p, end) is a decimal integer below 2^64 without sign or leading zeros.
 inline bool is_plain(const char* p, const char* end, std::uint64_t& number) {
   if (!is_digit(*p) || (*p == '0' && end - p > 1) || end - p > 20) return false;
   return parse_whole(p, number) == Number::ok && p == end;
 }
 
-// A number of any kind that ends at `stop`. Not inlined: it is rare.
+// Parses a number of any form that ends at `stop`. Not inlined, because it is rare.
 [[gnu::noinline]] inline bool parse_other(const char* p, const char* stop, double& number) {
   const bool negative = *p == '-';
   const char* q = p + negative;

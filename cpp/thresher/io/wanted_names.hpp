@@ -1,4 +1,4 @@
-// Names of features, found while files are read: those that are wanted, or all that live.
+// Feature names that are found while files are read: names of given keys, or of all features.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace thresher::io {
 
-// Keys whose names are looked for. Parsers on several threads ask which are still lacking, while the one
-// who takes blocks in their order names them: the first name in the files wins, whoever was faster.
+// Keys whose names are wanted. Parser threads ask which keys still lack a name. The thread that
+// takes blocks in file order stores the names, so a key always gets its first name in the files.
 class KeySet {
  public:
   explicit KeySet(std::span<const std::uint64_t> keys)
@@ -28,7 +28,7 @@ class KeySet {
     }
   }
 
-  KeySet(const KeySet&) = delete;  // parsers hold on to it
+  KeySet(const KeySet&) = delete;  // parsers keep pointers to it
   KeySet& operator=(const KeySet&) = delete;
 
   // Whether the key is wanted and has no name yet.
@@ -37,7 +37,7 @@ class KeySet {
     return slot.used && slot.lacks.load(std::memory_order_relaxed);
   }
 
-  // Takes the names of a block; those of the blocks before it were taken.
+  // Stores the names of a block. Must be called for blocks in file order.
   void take(const std::vector<Name>& names) {
     for (const Name& name : names) {
       Slot& slot = slots_[find(name.key)];
@@ -76,14 +76,14 @@ class KeySet {
   std::vector<Name> found_;
 };
 
-// The names of all features met, less those that are told to go.
+// The names of all features seen, except those removed by retain().
 class NameTable {
  public:
   void take(const std::vector<Name>& names) {
     for (const Name& name : names) names_.try_emplace(name.key, name.name);
   }
 
-  // Keeps those of these keys.
+  // Removes the names of all other keys.
   void retain(std::span<const std::uint64_t> keys) {
     std::unordered_map<std::uint64_t, std::string> kept;
     for (const std::uint64_t key : keys)

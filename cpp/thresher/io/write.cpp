@@ -13,14 +13,15 @@ namespace thresher::io {
 
 namespace {
 
-constexpr std::size_t longest_number = 32;  // of a double or a key, with its marks
+constexpr std::size_t longest_number = 32;  // of a double or a key, with its separators
 
-// Powers of ten that a double holds exactly: a whole number below 2^53 divided by one is the double nearest to
-// that decimal, which is what a reader makes of its text.
+// Powers of ten that a double represents exactly. An integer below 2^53 divided by one of them is
+// the double nearest to that decimal, the same value that a reader parses from the text.
 constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                              1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
 
-// digits / 10^decimals in plain notation, in at most 40 bytes: copies are of fixed sizes, and so longer than the text.
+// Writes digits / 10^decimals in plain notation. Writes up to 40 bytes, more than the text, because
+// copies have fixed sizes.
 char* decimal(char* to, std::uint64_t digits, int decimals) {
   char text[32];
   const auto count = static_cast<int>(std::to_chars(text, text + 20, digits).ptr - text);
@@ -37,15 +38,15 @@ char* decimal(char* to, std::uint64_t digits, int decimals) {
   return to + 2 - whole + count;
 }
 
-// The shortest decimal that reads back to the same value; none if it is not among those of few digits that are
-// looked at. Written without branches where values differ at random.
+// Writes the shortest decimal that reads back to the same value; null if it needs more digits than
+// are tried here. Branches that depend on single digits are avoided: they would be mispredicted.
 template <class Real>
 char* short_number(char* to, Real value) {
   constexpr bool narrow = sizeof(Real) == 4;
-  constexpr int kept = narrow ? 6 : 15;  // numbers of so many digits survive in a Real
+  constexpr int kept = narrow ? 6 : 15;  // a Real preserves numbers of this many digits
   const double size = std::fabs(static_cast<double>(value));
   if (!(size >= 1e-4 && size < 1e6)) return nullptr;
-  int whole = -3;  // digits before the point, less the zeros behind it
+  int whole = -3;  // digits before the point, minus the leading zeros after it
   for (const double step : {1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5}) whole += size >= step;
   const auto nearest = [&](int digits) {
     return static_cast<std::int64_t>(size * powers[digits - whole] + 0.5);
@@ -57,7 +58,7 @@ char* short_number(char* to, Real value) {
   int digits = kept;
   std::int64_t found = nearest(kept);
   if (reads_back(kept, found)) {
-    // Any shorter one is the same with zeros at its end.
+    // A shorter decimal equals this one without its trailing zeros.
     while (digits - whole >= 4 && found % 10000 == 0) found /= 10000, digits -= 4;
     while (digits > whole && found % 10 == 0) found /= 10, --digits;
   } else if constexpr (narrow) {
@@ -74,8 +75,8 @@ char* short_number(char* to, Real value) {
   return decimal(to, static_cast<std::uint64_t>(found), digits - whole);
 }
 
-// Readers take the nearest double and round it to the type of the values. For a float that is in rare cases
-// another than the nearest float: then all digits of the double are written.
+// Readers parse the nearest double and round it to the value type. In rare cases that is not the
+// nearest float; then all digits of the double are written.
 template <class Real>
 char* number(char* to, Real value) {
   if (value == 0 || value == 1) {
@@ -108,16 +109,16 @@ template <class Real>
 void must_be_finite(std::int64_t row, const char* what, Real value) {
   if (!std::isfinite(value))
     throw DataError(row, std::string(what) + " is " + shown(static_cast<double>(value)) +
-                             "; text carries finite numbers only");
+                             "; text formats only take finite numbers");
 }
 
-// Calls f(row, keys, values, count, to) with room for a row's features and head(row) bytes more;
-// f returns where it ended.
+// Calls f(row, keys, values, count, to) with room for the row's features and head(row) more bytes;
+// f returns the end of what it wrote.
 template <class Head, class F>
 Text each_row(const Block& block, Head&& head, F&& f) {
   Text text;
   const auto rows = [&](auto starts, auto keys, auto values) {
-    // A guess; memory that is not written to costs nothing.
+    // An estimate; memory that is never written costs nothing.
     text.room(24 * static_cast<std::size_t>(starts[block.batch.rows] + 2 * block.batch.rows));
     for (std::int64_t row = 0; row < block.batch.rows; ++row) {
       const auto count = static_cast<std::size_t>(starts[row + 1] - starts[row]);
@@ -129,7 +130,7 @@ Text each_row(const Block& block, Head&& head, F&& f) {
       [&](auto starts, auto keys, auto values) {
         if constexpr (std::is_same_v<decltype(starts), std::monostate> ||
                       std::is_same_v<decltype(keys), std::monostate>)
-          throw std::invalid_argument("text is written of CSR rows");
+          throw std::invalid_argument("only CSR rows can be written as text");
         else rows(starts, keys, values);
       },
       block.batch.starts, block.batch.keys, block.batch.values);
@@ -150,7 +151,7 @@ char* svmlight_label(char* to, const Block& block, std::int64_t row, std::size_t
   }
   const std::int64_t from = block.label_starts[row], end = block.label_starts[row + 1];
   if (from == end && count == 0)
-    throw DataError(row, "no labels and no features: svmlight would have an empty line");
+    throw DataError(row, "no labels and no features: the svmlight line would be empty");
   for (std::int64_t i = from; i < end; ++i) {
     must_be_finite(row, "a label", block.label_values[i]);
     if (i > from) *to++ = ',';
@@ -166,7 +167,7 @@ char* vw_head(char* to, const Block& block, std::int64_t row) {
   if (std::any_of(tag.begin(), tag.end(), [](char c) {
         return c == ' ' || c == '|' || (c >= '\t' && c <= '\r') || c == '\0';
       }))
-    throw DataError(row, "the tag has a space or a bar in it; VW's text cannot carry it");
+    throw DataError(row, "the tag has a space or a bar; VW text does not allow it");
   if (!std::isnan(label)) {
     must_be_finite(row, "the label", label);
     to = number(to, label);
@@ -174,7 +175,7 @@ char* vw_head(char* to, const Block& block, std::int64_t row) {
   }
   if (weight != 1) {
     if (std::isnan(label))
-      throw DataError(row, "a weight without a label: VW's text cannot carry it");
+      throw DataError(row, "a weight without a label: VW text does not allow it");
     must_be_finite(row, "the weight", weight);
     to = number(to, weight);
     *to++ = ' ';
@@ -212,14 +213,13 @@ Text svmlight_text(const Block& block, bool zero_based) {
       block, head, [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
         if (block.batch.weights && block.batch.weights[row] != 1)
           throw DataError(row, "the weight is " + shown(block.batch.weights[row]) +
-                                   "; svmlight carries no weights: write VW's text");
+                                   "; svmlight has no weights: write VW text");
         to = svmlight_label(to, block, row, count);
         for (std::size_t k = 0; k < count; ++k) {
           must_be_finite(row, "a value", values[k]);
           const std::uint64_t index = unsigned_key(keys[k]) + shift;
           if (index < shift)
-            throw DataError(row,
-                            "a key of 2^64 - 1 has no 1-based number: write a zero-based file");
+            throw DataError(row, "a key of 2^64 - 1 has no 1-based index: write a zero-based file");
           *to++ = ' ';
           to = std::to_chars(to, to + longest_number, index).ptr;
           *to++ = ':';
@@ -232,7 +232,7 @@ Text svmlight_text(const Block& block, bool zero_based) {
 
 Text vw_text(const Block& block) {
   if (block.label_starts)
-    throw std::invalid_argument("VW's text carries one label a row, not a list: write svmlight");
+    throw std::invalid_argument("VW text has one label per row, not a list: write svmlight");
   const auto head = [&](std::int64_t row) {
     return 4 * longest_number + tag_of(block, row).size();
   };

@@ -1,4 +1,4 @@
-// Blocks as text that the readers read back to the same rows.
+// Writes blocks as text that the readers parse back to the same rows.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace thresher::io {
 
-// Not a string, which would clear its memory first.
+// A growing text. Unlike std::string it does not clear new memory.
 class Text {
  public:
   std::string_view view() const { return {bytes_.get(), size_}; }
 
-  // Where the next bytes go, with room for so many.
+  // Position of the next byte, with room for at least `bytes` bytes.
   char* room(std::size_t bytes);
   void end_at(const char* end) { size_ = static_cast<std::size_t>(end - bytes_.get()); }
 
@@ -23,9 +23,10 @@ class Text {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-// Throw DataError, with the row of the block, for what the format cannot carry: svmlight no missing label and
-// no weights; VW no lists of labels, no weight without a label, no tag with spaces or bars in it; neither
-// anything that is not finite. svmlight drops tags. Numbers are the shortest that read back to the same.
+// Both throw DataError, with the row in the block, for what the format does not allow. svmlight: a
+// missing label, weights. VW: lists of labels, a weight without a label, a tag with spaces or bars.
+// Both: numbers that are not finite. svmlight omits tags. Each number is the shortest text that
+// reads back to the same value.
 Text svmlight_text(const Block& block, bool zero_based);
 Text vw_text(const Block& block);
 

@@ -1,5 +1,5 @@
-// Averaged SGD in lanes (rules/averaged.hpp has the rule and its symbols). A line is v, then u. Lanes of a
-// group have t and h in common; a, c and lambda are a lane's own, kept by a rule each.
+// Averaged SGD in lanes (rules/averaged.hpp has the rule and its symbols). A line is v, then u.
+// Lanes of a group share t and h. Each lane has its own rule with its a, c and lambda.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class AveragedLanes : public PairedLanes<AveragedSGD<Real_, false>> {
 
   void open(const RowOfCells<Real>& row, double* dot) { look(row, false, dot); }
 
-  // v . x, or (h v - u) . x: that one in double precision, as little is left of the difference.
+  // v . x, or (h v - u) . x, which is computed in double precision, because the difference cancels.
   void look(const RowOfCells<Real>& row, bool average, double* dot) const {
     if (!average) {
       for (std::size_t i = 0; i < slots_.lines(); ++i)
@@ -76,7 +76,7 @@ class AveragedLanes : public PairedLanes<AveragedSGD<Real_, false>> {
   }
 
  private:
-  std::vector<Real> gv_, gu_;  // of the row
+  std::vector<Real> gv_, gu_;  // of the current row
 };
 
 }  // namespace thresher::lanes

@@ -1,8 +1,8 @@
-// A group of lanes: they see the same rows, at rates of the same shape. So the pending events of all its
-// lanes are the same up to a factor of each lane.
+// A group of lanes that see the same rows, and whose learning rates differ only by a factor. So all
+// lanes of a group have the same pending events, up to one factor per lane.
 //
-// The numbers of lanes are kept by slot, in the order of the lines of a cell. A slot without a lane has
-// parameters that keep it at zero.
+// The numbers of lanes are stored by slot, in the order of the lines of a cell. A slot without a
+// lane has parameters that keep it at zero.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,11 @@
 
 namespace thresher::lanes {
 
+// The positions of a group's lanes in the lines of a cell.
 class Slots {
  public:
-  // `stamped`: a cell has a stamp for the group. It takes the last slot of a line, or, where that would
-  // need another line, a place among the stamps of the cell.
+  // `stamped`: a cell has a stamp for the group. The stamp takes the last slot of a line. If that
+  // would need another line, it is stored with the stamps of the cell.
   Slots(std::size_t lanes, bool stamped, std::size_t numbers_a_lane) : lanes_(lanes) {
     const std::size_t most = widest / numbers_a_lane;
     const auto lines = [&](std::size_t weights) { return (lanes + weights - 1) / weights; };
@@ -36,17 +37,17 @@ class Slots {
   }
 
   std::size_t lanes() const { return lanes_; }
-  std::size_t size() const { return size_of_number(number_); }  // slots of a line
-  std::size_t number() const { return number_; }                // of that size in a table
+  std::size_t size() const { return size_of_number(number_); }  // slots per line
+  std::size_t number() const { return number_; }                // index of that size in a table
   std::size_t lines() const { return lines_; }
-  std::size_t count() const { return lines_ * size(); }  // of slots
+  std::size_t count() const { return lines_ * size(); }  // number of slots
   std::size_t padded() const { return (count() + widest - 1) / widest * widest; }
   bool inside() const { return inside_; }
   bool outside() const { return outside_; }
-  std::size_t numbers() const { return numbers_; }  // of a cell, without the stamp outside
+  std::size_t numbers() const { return numbers_; }  // per cell, without a stamp outside
   std::size_t slot(std::size_t lane) const { return lane / weights_ * size() + lane % weights_; }
 
-  // Where the group's numbers are in a cell, and its stamp among the stamps.
+  // Sets the position of the group's numbers in a cell, and of its stamp among the stamps.
   void lay(std::size_t at, std::size_t stamp) { at_ = at, stamp_ = stamp; }
   std::size_t line(std::size_t i) const { return at_ + i * line_; }
   std::size_t stamp() const { return stamp_; }
@@ -69,8 +70,8 @@ class Slots {
   bool inside_ = false, outside_ = false;
 };
 
-// A group of any rule. LineLanes calls it a few times per row, so that its loop over the rows is compiled
-// once for all rules.
+// A group of any rule. LineLanes makes a few virtual calls per row, so that its loop over rows is
+// compiled once for all rules.
 template <class Real>
 class Group {
  public:
@@ -82,16 +83,17 @@ class Group {
 
   // ---- a step, in this order ------------------------------------------------------------------
 
-  // The inner products of all slots with a row, and the predictions; `scale` multiplies the row.
+  // Computes the inner products of all slots with a row, and the predictions; `scale` multiplies
+  // the row.
   virtual void open(const RowOfCells<Real>& row, double scale, double* dot, double* p) = 0;
-  // Gets the squared norm and the weight of the row. Returns the bound of |g| rates()[slot] below which
-  // a step with a gradient of norm |g| `norm` leaves all numbers finite.
+  // Takes the squared norm and the weight of the row. Returns a bound: if |g| rates()[slot] is
+  // below it, a step with a gradient of norm |g| `norm` leaves all numbers finite.
   virtual double see(double squared_norm, double weight, double norm) = 0;
   virtual const double* rates() const = 0;
-  // The step of all weights for the slopes g. It is left out if no slope differs from 0.
+  // Makes the step of all weights for the slopes g. Not called if all slopes are 0.
   virtual void close(const RowOfCells<Real>& row, const double* g, double scale) = 0;
-  // The step of the intercepts; advances the clock. Returns whether a sweep is due: then the caller
-  // calls settle for all cells, and end_sweep.
+  // Makes the step of the intercepts and advances the clock. Returns whether a sweep is due: then
+  // the caller calls settle for all cells, and end_sweep.
   virtual bool finish(const double* g) = 0;
   virtual void settle(const Cell<Real>& cell) = 0;
   virtual void end_sweep() = 0;
@@ -109,7 +111,6 @@ class Group {
   virtual double rate(std::size_t slot) const = 0;
   virtual std::string advice(double safe_rate) const = 0;
 
-  virtual void plant_intercept(std::size_t slot, double b) = 0;
   virtual void archive(Saver& io) = 0;
   virtual void archive(Restorer& io) = 0;
   virtual std::uint64_t signature() const = 0;
@@ -163,7 +164,6 @@ class GroupOf final : public Group<typename RuleLanes::Real> {
   double rate(std::size_t slot) const override { return lanes_.rate(slot); }
   std::string advice(double safe_rate) const override { return lanes_.advice(safe_rate); }
 
-  void plant_intercept(std::size_t slot, double b) override { lanes_.plant_intercept(slot, b); }
   void archive(Saver& io) override { lanes_.archive(io); }
   void archive(Restorer& io) override { lanes_.archive(io); }
   std::uint64_t signature() const override { return signature_of<RuleLanes>(); }
@@ -172,11 +172,11 @@ class GroupOf final : public Group<typename RuleLanes::Real> {
   RuleLanes lanes_;
 };
 
-// How lanes of a rule share lines: an entry of the rule's registration (core/registry.hpp).
+// How lanes of a rule share lines; part of the rule's registration (core/registry.hpp).
 struct LineRule {
-  bool (*joins)(const Params&);          // whether a lane with these parameters can be in a line
+  bool (*joins)(const Params&);          // whether a lane with these parameters can share a line
   std::string (*common)(const Params&);  // equal for all lanes of a group
-  std::size_t lanes_per_part;            // of a dense store: four lines, in any number type
+  std::size_t lanes_per_part;            // in a dense store: four lines, for any number type
   template <class Real>
   using Make = std::unique_ptr<Group<Real>> (*)(const std::vector<const Params*>& lanes,
                                                 const Table<Real>& table);

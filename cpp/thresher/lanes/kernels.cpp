@@ -1,4 +1,4 @@
-// Which level of vectors this machine has.
+// Chooses the kernels for the vector instructions of this machine.
 #include "thresher/lanes/kernels.hpp"
 
 #include <stdexcept>
@@ -49,9 +49,7 @@ const Table<Real>& kernels(const std::string& level) {
   if (level == "auto") return kernels<Real>(widest_level());
   if (!has(level))
     throw std::invalid_argument(
-        "level: 'auto', 'portable', or a level of vectors that this "
-        "machine has; not '" +
-        level + "'");
+        "level must be 'auto', 'portable', or a vector level of this machine; not '" + level + "'");
 #if defined(__x86_64__)
   if (level == "avx512") {
     static const Tables tables(fill_avx512);

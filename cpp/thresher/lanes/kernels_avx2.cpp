@@ -1,4 +1,4 @@
-// Vectors of 32 bytes; compiled with -mavx2, and called only where the machine has it.
+// Vectors of 32 bytes. Compiled with -mavx2 and called only on machines with AVX2.
 #define THRESHER_LEVEL avx2
 #define THRESHER_BYTES 32
 #include "thresher/lanes/kernels_of_level.hpp"

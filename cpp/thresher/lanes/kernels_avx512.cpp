@@ -1,4 +1,5 @@
-// Vectors of 64 bytes; compiled with -mavx512f and its like, and called only where the machine has them.
+// Vectors of 64 bytes. Compiled with -mavx512f and related flags, and called only on machines with
+// AVX-512.
 #define THRESHER_LEVEL avx512
 #define THRESHER_BYTES 64
 #include "thresher/lanes/kernels_of_level.hpp"

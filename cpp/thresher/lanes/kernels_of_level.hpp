@@ -1,11 +1,11 @@
-// The kernels, for the level of vectors that the including file names. See kernels.hpp for what they do.
-#include "thresher/core/coordinate.hpp"
+// The kernels for the vector level of the including file. kernels.hpp describes them.
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/wide.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
 
-// sum of term(k, place of the line, place of x) over the row, for each lane.
+// Sums term(k, pointer to the line, pointer to x) over the row, for each lane.
 template <class Real, std::size_t N, class Term>
 THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double* dot,
                             const Term& given) {
@@ -51,14 +51,14 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   const double *Q = debt.Q, *B = debt.B;
   [[maybe_unused]] const bool l2 = debt.l2;
   const std::uint64_t now = debt.now;
-  // A kernel that writes nothing stores into an array of its own: half as many kernels, and no branch.
+  // If `writes` is false, results go to an unused array. This avoids a branch and a second kernel.
   Real unused[N];
   Real* const lines = row.first.numbers + line;
   Real* const out = writes ? lines : unused;
-  const std::ptrdiff_t kept = writes ? -1 : 0;  // bits of an offset
+  const std::ptrdiff_t kept = writes ? -1 : 0;  // mask of an offset
   Real* const stamps_outside = row.first.stamps + stamp;
   const bool sets_stamps = writes && debt.last;
-  // By value: what is captured by reference is loaded anew after every store.
+  // Captured by value: captures by reference would be loaded again after every store.
   const auto term = [=](std::size_t k, Real* place, const Real* x) __attribute__((always_inline)) {
     Stamp e;
     if constexpr (Inside) {
@@ -111,35 +111,45 @@ void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, c
   }
 }
 
-// ---- FTRL ------------------------------------------------------------------------------------
+// ---- rules with two numbers per coordinate ----------------------------------------------------
 
-template <class Real, std::size_t N>
-void ftrl_open(const RowOfCells<Real>& row, std::size_t line, const Real* l1s, const Real* as,
-               const Real* cs, Real* ws, double* dot) {
+template <class A, class Real, std::size_t N>
+void pair_open(const RowOfCells<Real>& row, std::size_t line, const Real* constants,
+               std::size_t stride, Real* ws, double* dot) {
   using P = Wide<Real, N>;
-  const P l1 = P::load(l1s), a = P::load(as), c = P::load(cs);
-  const auto term = [=](std::size_t k, const Real* z, const Real* x)
+  const auto c =
+      constants_from<A, P>([=](std::size_t i) { return P::load(constants + i * stride); });
+  const auto term = [=](std::size_t k, const Real* first, const Real* x)
                         __attribute__((always_inline)) {
-                          const P w = ftrl_weight(P::load(z), P::load(z + N), l1, a, c);
+                          const P w = A::weight(P::load(first), P::load(first + N), c);
                           if (ws) w.store(ws + k * N);
                           return w * P::all(*x);
                         };
   add_up<Real, N>(row, line, dot, term);
 }
 
-template <class Real, std::size_t N>
-void ftrl_close(const RowOfCells<Real>& given, std::size_t line, const Real* slopes, const Real* as,
-                const Real* ws) {
+template <class A, class Real, std::size_t N>
+void pair_close(const RowOfCells<Real>& given, std::size_t line, const Real* constants,
+                std::size_t stride, const Real* slopes, const Real* ws) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
   Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
-  const P slope = P::load(slopes), a = P::load(as);
+  const auto c =
+      constants_from<A, P>([=](std::size_t i) { return P::load(constants + i * stride); });
+  const P slope = P::load(slopes);
   for (std::size_t k = 0; k < row.n; ++k) {
     Real* cell = lines + row.numbers[k] * row.stride;
-    P z = P::load(cell), n = P::load(cell + N);
-    ftrl_step(z, n, P::load(ws + k * N), slope * P::all(row.x[k]), a);
-    z.store(cell), n.store(cell + N);
+    P first = P::load(cell), second = P::load(cell + N);
+    A::step(first, second, P::load(ws + k * N), slope * P::all(row.x[k]), c);
+    first.store(cell), second.store(cell + N);
   }
+}
+
+template <class Real, std::size_t N, std::size_t... I>
+void set_pairs(Table<Real>& table, std::size_t size, std::index_sequence<I...>) {
+  ((table.pairs[I][size] = {pair_open<std::tuple_element_t<I, PairArithmetics>, Real, N>,
+                            pair_close<std::tuple_element_t<I, PairArithmetics>, Real, N>}),
+   ...);
 }
 
 // ---- averaged SGD ----------------------------------------------------------------------------
@@ -177,14 +187,14 @@ void perceptron_close(const RowOfCells<Real>& given, std::size_t line, const Rea
 
 // ---- the logistic loss -----------------------------------------------------------------------
 
-// e^t for t <= 0; below -700, where nothing is left of it, e^-700.
+// e^t for t <= 0; e^-700 below -700, where it is negligible.
 template <class P>
 THRESHER_INLINE P exp_of_negative(const P& given) {
   const P least = P::all(-700.0), magic = P::all(0x1.8p52);
   const P t = where_greater(given, least, given, least);
-  const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest whole number
+  const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest integer
   const P r = (t - n * P::all(0x1.62e42fefa0000p-1)) - n * P::all(0x1.cf79abc9e3b3ap-40);  // ln 2
-  const P r2 = r * r, r4 = r2 * r2;  // four chains, each a quarter as long
+  const P r2 = r * r, r4 = r2 * r2;  // four independent chains, each a quarter as long
   const auto chain = [&](const auto&... terms) __attribute__((always_inline)) {
     P sum = P::all(0.0);
     ((sum = sum * r4 + P::all(terms)), ...);
@@ -222,7 +232,7 @@ Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double
       value = P::load(row.value + s), slope = P::load(row.slope + s);
       factor = P::load(row.factor + s);
     }
-    // A prediction that is not finite has no slope: what is not finite stays.
+    // A prediction that is not finite has no slope; g is then not finite either.
     P g = where_not_greater(absolute(p), finite, weights * slope, p);
     g = where_greater(alive, zero, g, zero);
     g.store(row.g + s);
@@ -269,7 +279,7 @@ void set_truncated(Table<Real>& table, std::size_t size) {
 template <class Real, std::size_t N>
 void set_others(Table<Real>& table, std::size_t size) {
   set_truncated<Real, N, false>(table, size), set_truncated<Real, N, true>(table, size);
-  table.ftrl[size] = {ftrl_open<Real, N>, ftrl_close<Real, N>};
+  set_pairs<Real, N>(table, size, std::make_index_sequence<std::tuple_size_v<PairArithmetics>>{});
   table.inner[size] = inner<Real, N>;
   table.averaged_close[size] = averaged_close<Real, N>;
   table.perceptron_close[size] = perceptron_close<Real, N>;

@@ -1,4 +1,4 @@
-// Vectors of 16 bytes, which every 64-bit machine has.
+// Vectors of 16 bytes, available on every 64-bit machine.
 #define THRESHER_LEVEL portable
 #define THRESHER_BYTES 16
 #include "thresher/lanes/kernels_of_level.hpp"

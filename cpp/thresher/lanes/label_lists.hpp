@@ -1,10 +1,11 @@
-// LabelLists: the losses, intercepts and sums of many classes, over their common store.
+// LabelLists: losses, intercepts and loss sums of many classes, with one store for all weights.
 //
-// A row adds x * w of its features' lists into the scores of all classes; then every class whose loss has a
-// slope makes its step on the row's features. Hinge, squared hinge and margin losses have none where the
-// margin is satisfied: with intercepts that begin at the log-odds of rare classes that is nearly all of
-// them, and they cost one comparison. Logistic and squared losses have a slope everywhere: each row
-// steps all classes, rows x nonzeros x classes in all, and every (feature, class) pair met gets a weight.
+// For each feature of a row, x * w is added to the scores of the classes in its list. Then every
+// class whose loss has a nonzero slope makes a step on the row's features. Hinge, squared hinge and
+// margin losses have slope 0 if the margin is large enough. If intercepts start at the log-odds of
+// the classes, nearly all classes of a row have slope 0, and each costs only one comparison.
+// Logistic and squared losses always have a nonzero slope: each row makes a step in all classes,
+// rows x nonzeros x classes in total, and every (feature, class) pair seen gets a weight.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,7 @@
 #include "thresher/core/rows.hpp"
 #include "thresher/lanes/label_store.hpp"
 #include "thresher/lanes/labels.hpp"
-#include "thresher/loss/evaluate.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/loss/safe_rate.hpp"
 
 namespace thresher {
@@ -45,7 +45,7 @@ class StoredLabelLists final : public LabelLists {
   std::size_t count() const override { return bias_.size(); }
 
   void grow(std::size_t count) override {
-    if (count < bias_.size()) throw std::invalid_argument("classes are never taken away");
+    if (count < bias_.size()) throw std::invalid_argument("classes cannot be removed");
     if (count > Lists<Real>::most)
       throw std::invalid_argument("at most " + std::to_string(Lists<Real>::most) + " classes");
     bias_.resize(count), losses_.resize(count);
@@ -59,13 +59,14 @@ class StoredLabelLists final : public LabelLists {
       if (!(specs[i].params == params_) || specs[i].clock != 0 ||
           specs[i].target != static_cast<std::int64_t>(count() + i))
         throw std::invalid_argument(
-            "lanes of lists have parameters and clock in common, and the next classes as targets");
+            "added lanes must have the same parameters and clock, and the next classes as targets");
     grow(count() + specs.size());
   }
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
     if (!told.starts) throw std::invalid_argument("learning needs the classes of the rows");
-    if (told.seen && told.clocks < 1) throw std::invalid_argument("seen: a column for each clock");
+    if (told.seen && told.clocks < 1)
+      throw std::invalid_argument("seen needs a column for each clock");
     const auto asked = static_cast<std::size_t>(visit.last - visit.first);
     if (before) std::fill_n(before, asked * count(), std::numeric_limits<double>::quiet_NaN());
     seen_.clear();
@@ -94,7 +95,7 @@ class StoredLabelLists final : public LabelLists {
       std::fill(scores.begin(), scores.end(), 0.0);
       store_.add_scores(rows, reading, scores.data(), [](std::size_t) {});
       const double scale = row_scale(loss_, rows);
-      rows.check_values();  // of features without weights too
+      rows.check_values();  // includes features without weights
       for (const std::int64_t lane : lanes) {
         const auto c = static_cast<std::size_t>(lane);
         *out++ = scale * scores[c] + bias_[c];
@@ -110,12 +111,12 @@ class StoredLabelLists final : public LabelLists {
     return sorted_weights(std::move(found));
   }
 
-  // Sorts features by key, then counts the weights of each class out.
+  // A counting sort by class of features sorted by key.
   ClassWeights class_weights() const override {
     std::vector<std::pair<std::uint64_t, Ref>> features;
     store_.each_list([&](std::uint64_t key, Ref ref) { features.emplace_back(key, ref); });
     std::sort(features.begin(), features.end());
-    std::vector<std::size_t> place(count() + 1);  // of the next weight of a class
+    std::vector<std::size_t> place(count() + 1);  // position of the next weight of each class
     each([&](std::uint64_t, std::uint32_t label, double) { ++place[label + 1]; });
     for (std::size_t c = 0; c < count(); ++c) place[c + 1] += place[c];
     ClassWeights found;
@@ -175,7 +176,7 @@ class StoredLabelLists final : public LabelLists {
     restore(rows), restore(weight), restore(bias), restore(losses), restore(spans);
     if (losses.size() != bias.size() || spans.size() != bias.size() ||
         bias.size() > Lists<Real>::most)
-      throw std::invalid_argument("the lanes' state is damaged");
+      throw std::invalid_argument("the state of the lanes is damaged");
     while (stops.size() < bias.size()) {
       std::vector<char> stop;
       restore(stop);
@@ -183,28 +184,29 @@ class StoredLabelLists final : public LabelLists {
     }
     Store store(store_.width(), params_);
     store.restore(restore, bias.size());
-    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
-    store_ = std::move(store), rows_ = rows, weight_ = weight;  // all or nothing
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
+    store_ = std::move(store), rows_ = rows, weight_ = weight;  // nothing below throws
     bias_ = std::move(bias), losses_ = std::move(losses);
     spans_ = std::move(spans), stops_ = std::move(stops);
     scores_.resize(count()), own_.resize(count()), slot_.resize(count());
   }
 
  private:
-  // Of the rows and their weights, those that a lane has learned from.
+  // The total numbers of rows and weights when a lane started and when it stopped.
   struct Span {
     std::int64_t rows_before, rows_after;
     double weight_before, weight_after;
   };
 
-  // The margin beyond which the loss is zero.
+  // The margin above which the loss is zero.
   static double enough(const Params& params) {
     const std::string& loss = params.word("loss");
     if (loss == "hinge" || loss == "squared_hinge") return 1.0;
     return loss == "margin" ? params.number("epsilon") : std::numeric_limits<double>::infinity();
   }
 
-  // f(key, class, weight) of all weights that are not zero.
+  // f(key, class, weight) for all nonzero weights.
   template <class F>
   void each(F&& f) const {
     store_.each_list([&](std::uint64_t key, Ref ref) {
@@ -247,12 +249,12 @@ class StoredLabelLists final : public LabelLists {
     double scale, norm;
   };
 
-  // Suffers the loss of a class, and notes its step.
+  // Computes the loss of a class, and records its step.
   void decide(const Row& row, std::size_t c, double y) {
     if (!stops_[c].empty()) return;
     const double p = row.scale * scores_[c] + bias_[c], weight = row.rows.weight();
     if (!std::isfinite(p + row.norm)) return stop(row, c);
-    const Outcome outcome = loss_.evaluate_inline(p, y);
+    const Outcome outcome = loss_(p, y);
     const double g = weight * outcome.slope;
     if (g != 0.0) {
       if (!store_.clock().fits(g * std::max(1.0, row.norm))) return stop(row, c);
@@ -264,7 +266,7 @@ class StoredLabelLists final : public LabelLists {
     losses_[c] += weight * (outcome.factor == 1.0 ? outcome.value : outcome.loss());
   }
 
-  // f(c) for all classes that, told y, may have a loss that is not zero.
+  // f(c) for all classes whose loss for label y may be nonzero.
   template <class F>
   void each_unsatisfied(double y, F&& f) const {
     typedef double Two __attribute__((vector_size(16)));
@@ -289,14 +291,14 @@ class StoredLabelLists final : public LabelLists {
   void mark_own(const Told& told, std::int64_t row, std::uint8_t mark) {
     own_classes_.clear();
     for (std::int64_t i = told.starts[row]; i < told.starts[row + 1]; ++i) {
-      const auto c = static_cast<std::size_t>(told.classes[i]);  // a negative number is huge here
+      const auto c = static_cast<std::size_t>(told.classes[i]);  // a negative number becomes huge
       if (c >= count() || own_[c] == mark) continue;
       own_[c] = mark;
       own_classes_.push_back(static_cast<std::uint32_t>(c));
     }
   }
 
-  // The lane learns no more; what its weights owe grows on.
+  // Stops a lane. Its weights continue to shrink.
   void stop(const Row& row, std::size_t c) {
     if (advice_.empty()) advice_ = store_.clock().advice(safe_rate<Real>(row.batch, loss_));
     stops_[c] = divergence_message(rows_ - spans_[c].rows_before + 1, row.rows.row(), advice_);
@@ -308,18 +310,18 @@ class StoredLabelLists final : public LabelLists {
   double enough_;
   bool fit_intercept_;
   Store store_;
-  std::int64_t rows_ = 0;  // learned from, by the lanes that were there from the beginning
+  std::int64_t rows_ = 0;  // number of rows learned by lanes that exist from the start
   double weight_ = 0.0;
-  std::vector<double> bias_, losses_;  // of each class
+  std::vector<double> bias_, losses_;  // per class
   std::vector<Span> spans_;
-  std::vector<std::string> stops_;  // why a lane stopped; empty: it did not
+  std::vector<std::string> stops_;  // why a lane stopped; empty if it did not
 
-  // Of the row or the batch at work.
+  // For the current row or batch.
   std::vector<double> scores_;
-  std::vector<std::uint8_t> own_;  // does the row have the class?
+  std::vector<std::uint8_t> own_;  // whether the row has the class
   std::vector<std::uint32_t> own_classes_;
   std::vector<typename Store::Step> steps_;
-  std::vector<std::uint32_t> slot_;  // of a class: 1 + its place in steps_, or 0
+  std::vector<std::uint32_t> slot_;  // per class: 1 + its index in steps_, or 0
   std::vector<std::int64_t> seen_;
   std::string advice_;
 };

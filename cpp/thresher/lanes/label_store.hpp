@@ -1,10 +1,11 @@
-// The weights of many classes and the clock they share: behind each feature that has any, a list of
-// (class, weight).
+// The weights of many classes and the clock they share. Each feature with nonzero weights has a
+// list of (class, weight).
 //
-// A list has one stamp, the last event that its weights have paid. The weight v that a step makes is
-// written as v + sgn(v) owed, so that it owes what the others owe, and they need not be written. Only
-// where that is many times |v|, which would lose digits, all of the list pays: a float32 weight that paid at
-// every row would round most of a small pull away.
+// A list has one stamp: the last event that was applied to its weights. A step stores its new
+// weight v as v + sgn(v) pending, so that the pending events of the list apply to it too and the
+// other weights need not be written. If `pending` is many times |v|, this would lose digits; only
+// then are the pending events applied to the whole list. If they were applied at every row, float32
+// would round most of a small pull away.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +30,15 @@ class LabelStore {
   using Rule = TruncatedGradient<Real, false>;
   using Ref = typename Lists<Real>::Ref;
   using Entry = typename Lists<Real>::Entry;
-  using Behind = Single<Ref>;  // what the table of features has for each
+  using Behind = Single<Ref>;  // the entry of a feature in the table
   using Places = typename Store<Behind>::Places;
 
   struct Step {
     std::uint32_t label;
-    Real move;               // of a weight whose x is 1
-    Real weight = 0;         // that it makes, for the coordinate at work
-    std::size_t met = none;  // the last coordinate whose list had the class,
-    std::size_t place = 0;   // and where
+    Real move;               // the step of a weight with x = 1
+    Real weight = 0;         // the new weight at the current coordinate
+    std::size_t met = none;  // the last coordinate whose list had the class
+    std::size_t place = 0;   // the position in that list
   };
 
   LabelStore(std::uint64_t width, const Params& params)
@@ -54,21 +55,21 @@ class LabelStore {
 
   // ---- reading -------------------------------------------------------------------------------
 
-  // A full list among those of a row.
+  // A full list of a feature in the row.
   struct Full {
     const Real* w;
     std::size_t size;
-    Pack<Real> owed, x;  // the same number four times
+    Pack<Real> owed, x;  // the same number in all elements
   };
 
-  // The lists of a row: staging arrays, kept between rows.
+  // The lists of a row. The arrays are reused for the next row.
   struct Reading {
     std::vector<Ref> refs;
     Places places;
     std::vector<Full> full;
   };
 
-  // The lists of a row's features.
+  // Finds the lists of a row's features.
   void look_up(Rows<Real>& rows, Reading& reading) const {
     const std::size_t n = rows.count();
     if (reading.refs.size() < n + pack_size) reading.refs.resize(n + pack_size);
@@ -82,8 +83,8 @@ class LabelStore {
     });
   }
 
-  // Adds x * w of all classes for the features of a row that was looked up. died(k) is told of lists with
-  // entries that are zero by now.
+  // Adds x * w of all classes for the features of a row, after look_up. Calls died(k) for lists
+  // with entries that have become zero.
   template <class Died>
   void add_scores(const Rows<Real>& rows, Reading& reading, double* scores, Died&& died) const {
     reading.full.clear();
@@ -107,7 +108,7 @@ class LabelStore {
     add_full(reading.full, scores);
   }
 
-  // f(class, weight) for those of a list that are not zero.
+  // f(class, weight) for the nonzero weights of a list.
   template <class F>
   void each_in(Ref ref, F&& f) const {
     lists_.each(ref, [&](std::uint32_t label, Real stored) {
@@ -116,7 +117,7 @@ class LabelStore {
     });
   }
 
-  // f(key, list) for all lists, in no order that means anything.
+  // f(key, list) for all lists, in no particular order.
   template <class F>
   void each_list(F&& f) const {
     features_.each([&](std::uint64_t key, const Behind& behind) {
@@ -126,7 +127,7 @@ class LabelStore {
 
   // ---- one row -------------------------------------------------------------------------------
 
-  // Looks a row up for a step and fills the scores of all classes.
+  // Finds the lists of a row for a step and adds to the scores of all classes.
   void open(Rows<Real>& rows, double* scores) {
     const std::size_t n = rows.count();
     if (lists_.bytes() > limit_) collect();
@@ -138,8 +139,8 @@ class LabelStore {
                [this](std::size_t k) { row_.refs[k] = without_dead(row_.refs[k]), moved_ = true; });
   }
 
-  // The steps of some classes on the row that was opened. slot[label] is 1 + its place among the steps,
-  // 0 for classes that make none.
+  // Makes the steps of some classes on the row that was opened. slot[label] is 1 + the index of its
+  // step, or 0 for classes without a step.
   void close(const Rows<Real>& rows, std::vector<Step>& steps,
              const std::vector<std::uint32_t>& slot) {
     const std::size_t n = rows.count();
@@ -154,7 +155,7 @@ class LabelStore {
     });
   }
 
-  // The clock ticks.
+  // Advances the clock, and sweeps if it is due.
   void finish() {
     rule_.finish(0.0);
     if (!rule_.sweep_due()) return;
@@ -172,7 +173,7 @@ class LabelStore {
 
   template <class Save>
   void save(Save& save) const {
-    const_cast<Rule&>(rule_).archive(save);  // saving reads
+    const_cast<Rule&>(rule_).archive(save);  // saving only reads
     std::uint64_t count = 0;
     each_list([&](std::uint64_t, Ref) { ++count; });
     save(count);
@@ -184,16 +185,16 @@ class LabelStore {
     });
   }
 
-  // Into a store that is new.
+  // Call it on a new store.
   template <class Restore>
   void restore(Restore& restore, std::size_t classes) {
     rule_.archive(restore);
     std::uint64_t count = 0;
     restore(count);
     if (count > restore.left() / sizeof(std::uint64_t))
-      throw std::invalid_argument("the lanes' state is cut short");
+      throw std::invalid_argument("the state of the lanes is cut short");
     features_.reserve(count, forgotten);
-    std::vector<std::uint64_t> met(classes);  // which list had a class last
+    std::vector<std::uint64_t> met(classes);  // the last list that had a class
     for (std::uint64_t number = 1; number <= count; ++number) {
       std::uint64_t key = 0;
       std::uint32_t stamp = 0, size = 0;
@@ -208,7 +209,7 @@ class LabelStore {
         sound = label < classes && std::exchange(met[label], number) != number;
         if (sound) lists_.add(ref, label, w, classes);
       }
-      if (!sound) throw std::invalid_argument("the lanes' state is damaged");
+      if (!sound) throw std::invalid_argument("the state of the lanes is damaged");
       features_.put(key, Behind(ref));
     }
     limit_ = std::max(limit_, lists_.bytes());
@@ -216,9 +217,9 @@ class LabelStore {
 
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  static constexpr std::size_t together = 16;       // full lists
-  static constexpr Real least_share = Real(1) / 8;  // of what is owed, that a weight may be
-  static constexpr std::int64_t rows_early = 4;     // between fetching a list and its use
+  static constexpr std::size_t together = 16;       // number of full lists that are added at once
+  static constexpr Real least_share = Real(1) / 8;  // smallest |weight| / pending that is stored
+  static constexpr std::int64_t rows_early = 4;     // rows between prefetching a list and its use
 
   static constexpr auto forgotten = [](const Behind& behind) { return behind.value() == 0; };
 
@@ -229,7 +230,7 @@ class LabelStore {
     return static_cast<Real>(rule_.weight(typename Rule::Cell(stored, stamp)));
   }
 
-  // True if an entry is zero by now.
+  // Returns true if an entry has become zero.
   template <class Paid>
   bool add_list(Ref ref, Paid&& paid, Real x, double* scores) const {
     const Entry* const entries = lists_.entries(ref);
@@ -242,7 +243,7 @@ class LabelStore {
     return dead > 0;
   }
 
-  // Sums of a few terms in the number type, added up in double precision.
+  // Sums a few terms in the number type and adds the sums in double precision.
   static void add_full(const std::vector<Full>& lists, double* scores) {
     if (lists.empty()) return;
     std::size_t common = lists[0].size;
@@ -268,7 +269,7 @@ class LabelStore {
     (Pack<double>::load(scores) + converted<double>(sum)).store(scores);
   }
 
-  // All weights of a list pay what they owe.
+  // Applies the pending events to all weights of a list.
   void pay(Ref ref) {
     const Real owed = this->owed(ref);
     if (plain_l1_ && lists_.full(ref)) {
@@ -287,7 +288,8 @@ class LabelStore {
     lists_.head(ref).stamp = rule_.ledger().now();
   }
 
-  // A weight that is zero stays so until its next step: it can be dropped at any time.
+  // Removes zero weights. A zero weight stays zero until its next step, so it can be removed at any
+  // time.
   Ref without_dead(Ref ref) {
     const Real owed = this->owed(ref);
     if (plain_l1_) return lists_.filter(ref, [=](Real w) { return std::fabs(w) > owed; });
@@ -295,8 +297,9 @@ class LabelStore {
     return lists_.filter(ref, [&](Real w) { return paid(w, stamp) != 0; });
   }
 
-  // Instead of growing by more than half. Full lists stay until the sweep, whose moment depends on the clock
-  // alone: sums over them are rounded in another order.
+  // Removes zero weights before the lists grow by more than half. Full lists stay until the next
+  // sweep: the order of rounding depends on which lists are full, and the sweep depends only on the
+  // clock.
   void collect() {
     features_.sweep([this](const Behind& behind) {
       const Ref ref = behind.value();
@@ -320,14 +323,14 @@ class LabelStore {
     const auto inflated = [owed](Real w) { return w == 0 ? w : w + std::copysign(owed, w); };
     for (const Step& step : steps)
       if (step.met == k) stored(ref, step.place) = inflated(step.weight);
-    for (const Step& step : steps)  // now only: the list may move
+    for (const Step& step : steps)  // last, because the list may move
       if (step.met != k && step.weight != 0)
         ref = lists_.add(ref, step.label, inflated(step.weight), slot.size());
     moved_ |= ref != row_.refs[k];
     row_.refs[k] = ref;
   }
 
-  // Where the classes that step are in a list.
+  // Finds the positions of the classes with a step in a list.
   void find(Ref ref, std::size_t k, std::vector<Step>& steps,
             const std::vector<std::uint32_t>& slot) const {
     const std::size_t size = lists_.head(ref).size;
@@ -345,8 +348,8 @@ class LabelStore {
     return lists_.full(ref) ? lists_.array(ref)[place] : lists_.entries(ref)[place].weight;
   }
 
-  // Prefetches the beginnings of the lists of a row to come, whose places in the table were prefetched
-  // before, and the rest of those of a row that is nearer.
+  // Prefetches the beginnings of the lists of a later row, whose table entries were prefetched
+  // before, and the rest of the lists of a nearer row.
   void fetch_lists(const Rows<Real>& rows) {
     rows.with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
@@ -359,7 +362,7 @@ class LabelStore {
   template <class Key, class F>
   void each_ref(const Key* keys, std::size_t n, F&& f) {
     if constexpr (requires { features_.data(); }) {
-      for (std::size_t k = 0; k < n; ++k)  // the keys were not looked at yet
+      for (std::size_t k = 0; k < n; ++k)  // the keys have not been checked yet
         if (static_cast<std::uint64_t>(keys[k]) < features_.width())
           if (const Ref ref = features_.data()[keys[k]].value()) f(ref);
     } else {
@@ -372,11 +375,11 @@ class LabelStore {
   }
 
   Rule rule_;
-  bool plain_l1_;  // soft thresholds alone, by the difference of two sums
+  bool plain_l1_;  // only soft thresholding, by the difference of two sums
   Store<Behind> features_;
   Lists<Real> lists_;
-  std::size_t limit_ = std::size_t{1} << 25;  // bytes of lists at which the dead are looked for
-  bool moved_ = false;                        // a list of the row that is open
+  std::size_t limit_ = std::size_t{1} << 25;  // size of lists in bytes that triggers collect()
+  bool moved_ = false;                        // whether a list of the open row has moved
   Reading row_;
   Places early_places_;
 };

@@ -1,7 +1,8 @@
-// One lane for each of many classes, keeping only the (feature, class) weights that are not zero.
+// One lane for each of many classes. Only nonzero (feature, class) weights are stored.
 //
-// All lanes have the parameters and the clock in common: lane c is told 1 for rows that have class c, else
-// `low`. A class that appears later shares the clock too: it is a lane that made no step so far.
+// All lanes share parameters and clock. The target of lane c is 1 for rows of class c, otherwise
+// `low`. A class that appears later shares the clock too: it equals a lane whose steps so far were
+// all zero.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,22 @@ namespace thresher {
 struct ClassWeights {
   std::vector<std::int32_t> classes;  // increasing; within a class keys increase
   std::vector<std::uint64_t> keys;
-  std::vector<double> values;  // none is zero
+  std::vector<double> values;  // nonzero
 };
 
-class LabelLists : public Lanes {
+class LabelLists : public GrowingLanes {
  public:
-  // The weights of all lanes, in one reading of the store.
+  // The weights of all lanes, read from the store in one pass.
   virtual ClassWeights class_weights() const = 0;
 
-  // Lanes for classes up to `count`, from now on.
+  // Adds lanes until there are `count`.
   virtual void grow(std::size_t count) = 0;
+
+  // Sets the initial intercepts; call it before the first step.
+  virtual void plant_intercepts(std::span<const double> intercepts) = 0;
 };
 
-// Truncated gradient by truncation or rounding, without averages. width 0: any key.
+// Supports truncated gradient with truncation or rounding, without averages. width 0: any key.
 std::unique_ptr<LabelLists> make_labels(const std::string& rule, const std::string& dtype,
                                         std::uint64_t width, const Params& params,
                                         std::size_t count);

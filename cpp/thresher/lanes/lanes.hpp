@@ -1,8 +1,8 @@
-// Many models from one reading of the rows: grids, folds, classes, subsamples.
+// Trains many models in one pass over the rows: grids, folds, classes, subsamples.
 //
-// A lane is one model. Lanes have the rule, the store and the number type in common; each has parameters
-// of its own, a clock (which of the rows it learns from) and a target (what it is told of a row). A lane
-// equals the same model trained alone.
+// A lane is one model. Lanes share the rule, the store and the number type. Each lane has its own
+// parameters, a clock (which rows it learns from) and a target (the label it uses for a row). A
+// lane equals the same model trained alone.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,18 @@ namespace thresher {
 struct LaneSpec {
   Params params;
   std::int64_t clock = 0;  // its column in Told::seen
-  std::int64_t target =
-      -1;  // a class: 1 for rows that have it, else `low`; -1: the label of the row
+  // The number of a class: the label is 1 for rows of that class, otherwise `low`. Or -1: the lane
+  // uses the label of the row.
+  std::int64_t target = -1;
 };
 
-// What lanes are told of the rows of a batch, beside labels and weights.
+// Information on the rows of a batch besides labels and weights.
 struct Told {
-  const std::uint8_t* seen = nullptr;  // rows x clocks: does a clock see the row? none: all see all
+  const std::uint8_t* seen = nullptr;  // rows x clocks: whether a clock sees the row; null: all do
   std::int64_t clocks = 1;
-  const std::int64_t* starts =
-      nullptr;  // the classes of row r are classes[starts[r] .. starts[r + 1]);
-  const std::int32_t* classes = nullptr;  // none: no lane has a class as target
+  // The classes of row r are classes[starts[r] .. starts[r + 1]). Null if no target is a class.
+  const std::int64_t* starts = nullptr;
+  const std::int32_t* classes = nullptr;
   double low = -1.0;
 
   bool sees(std::int64_t row, std::int64_t clock) const {
@@ -57,16 +58,16 @@ class Lanes {
 
   virtual std::size_t count() const = 0;
 
-  // One step of every lane for every row of the visit that its clock sees. An error names the row; the
-  // rows before it have been learned, that row has not. `before`, if given, takes the predictions before
-  // the steps, a row of `count()` for each row of the visit; NaN where a clock does not see the row.
-  // A lane that diverges stops learning; the others go on.
+  // Makes one step of every lane for every row of the visit that its clock sees. An error names the
+  // row: rows before it have been learned, that row has not. `before`, if not null, receives the
+  // predictions before the steps: `count()` numbers for each row of the visit, NaN if the lane's
+  // clock does not see the row. A lane that diverges stops learning; the others continue.
   virtual void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) = 0;
   virtual void next_pass() = 0;
   virtual void widen(std::uint64_t width) = 0;
 
-  // Raw predictions of some lanes: a row of lanes.size() for each row of the visit. They may be not finite,
-  // of lanes that diverged or overflow; an error is a row's fault.
+  // Raw predictions of some lanes: lanes.size() numbers for each row of the visit. They may be
+  // infinite or NaN for lanes that diverged or overflow. Throws only for bad rows.
   virtual void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                        bool average, double* out) const = 0;
   virtual SparseWeights weights(std::size_t lane, bool average) const = 0;
@@ -74,26 +75,26 @@ class Lanes {
   virtual double intercept(std::size_t lane, bool average) const = 0;
   virtual Tally tally(std::size_t lane) const = 0;
   virtual double rate(std::size_t lane) const = 0;
-  virtual std::string divergence(std::size_t lane) const = 0;  // what happened; empty: nothing
+  virtual std::string divergence(std::size_t lane) const = 0;  // a message; empty: no divergence
   virtual std::size_t bytes() const = 0;
 
-  // For tests and reports: how the lane is computed.
+  // How the lane is computed, for tests and reports.
   virtual std::string layout(std::size_t lane) const = 0;
 
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
-
-  // More lanes, that start now.
-  virtual void add(std::vector<LaneSpec> specs) = 0;
-
-  // Before the first step: what the intercepts start from.
-  virtual void plant_intercepts(std::span<const double> intercepts) = 0;
 };
 
-// rule, store, dtype, width: as in make_learner. `level` is the widest vectors to use: "avx512" | "avx2" |
-// "portable", or "auto" for the widest there are.
-std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& store,
-                                  const std::string& dtype, std::uint64_t width,
-                                  std::vector<LaneSpec> specs, const std::string& level);
+class GrowingLanes : public Lanes {
+ public:
+  // Adds lanes that start now.
+  virtual void add(std::vector<LaneSpec> specs) = 0;
+};
+
+// rule, store, dtype, width: as in make_learner. `level`: the widest vectors to use, "avx512" |
+// "avx2" | "portable", or "auto" for the widest of this machine.
+std::unique_ptr<GrowingLanes> make_lanes(const std::string& rule, const std::string& store,
+                                         const std::string& dtype, std::uint64_t width,
+                                         std::vector<LaneSpec> specs, const std::string& level);
 
 }  // namespace thresher

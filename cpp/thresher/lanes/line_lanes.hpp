@@ -1,7 +1,7 @@
-// Lanes in lines: the loop over rows for groups of lanes that lie side by side (group.hpp).
+// Lanes in lines: the loop over rows for groups of lanes that are adjacent in memory (group.hpp).
 //
-// A row is staged once and its cells are found once. Then each group whose clock sees the row makes its
-// step: inner products of all lanes, losses of all lanes, steps of all lanes.
+// A row is prepared once and its cells are found once. Then each group whose clock sees the row
+// makes its step: inner products, losses and updates of all lanes.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace thresher::lanes {
 
-// Equal for all lanes of a group.
+// A key that is equal for all lanes of a group.
 inline std::string common(const LineRule& rule, const LaneSpec& spec) {
   const Params& params = spec.params;
   return std::to_string(spec.clock) + (spec.target < 0 ? " label " : " class ") +
@@ -73,7 +73,8 @@ class LineLanes final : public Lanes {
             out[member.lanes[i]] = sees ? member.losses.p[member.slots().slot(i)]
                                         : std::numeric_limits<double>::quiet_NaN();
       }
-      if (std::exchange(swept_, false)) store_.drop(dead);  // no group has the row's cells any more
+      if (std::exchange(swept_, false))
+        store_.drop(dead);  // after the row: no group uses its cells now
     }
   }
 
@@ -152,7 +153,7 @@ class LineLanes final : public Lanes {
   std::vector<std::byte> state() const override {
     Saver save;
     save(signature());
-    for (const Member& member : members_) const_cast<Member&>(member).archive(save);  // reads
+    for (const Member& member : members_) const_cast<Member&>(member).archive(save);  // only reads
     std::uint64_t cells = 0;
     store_.each([&](std::uint64_t, const Cell<Real>&) { ++cells; });
     save(cells);
@@ -182,29 +183,21 @@ class LineLanes final : public Lanes {
       if (numbers.size() != store.numbers() || stamps.size() != store.stamps() ||
           !std::all_of(fresh.begin(), fresh.end(),
                        [&](const Member& member) { return member.group->valid(cell); }))
-        throw std::invalid_argument("the lanes' state is damaged");
+        throw std::invalid_argument("the state of the lanes is damaged");
       const Cell<Real> place = store.put(key);
       std::copy(numbers.begin(), numbers.end(), place.numbers);
       std::copy(stamps.begin(), stamps.end(), place.stamps);
     }
-    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
     members_ = std::move(fresh), store_ = std::move(store);
   }
 
-  void add(std::vector<LaneSpec>) override {
-    throw std::invalid_argument("lanes in lines are as many as they were");
-  }
-
-  void plant_intercepts(std::span<const double> intercepts) override {
-    for (std::size_t lane = 0; lane < count(); ++lane)
-      members_[where_[lane].member].group->plant_intercept(where_[lane].slot, intercepts[lane]);
-  }
-
  private:
-  // A group, and what its lanes are told.
+  // A group, and the targets and losses of its lanes.
   struct Member {
     std::unique_ptr<Group<Real>> group;
-    std::vector<std::size_t> lanes;  // by their place in the group
+    std::vector<std::size_t> lanes;  // lane numbers, in the order of the group
     std::int64_t clock;
     LaneLosses losses;
     std::map<std::size_t, std::string> diverged;  // by slot
@@ -241,7 +234,7 @@ class LineLanes final : public Lanes {
     return found;
   }
 
-  // Groups one behind the other.
+  // Places the groups one after another in a cell. Returns the numbers per cell.
   std::size_t numbers() {
     std::size_t at = 0, stamp = 0;
     for (Member& member : members_) {
@@ -256,7 +249,7 @@ class LineLanes final : public Lanes {
     return count;
   }
 
-  template <class Store>  // const or not: only one that is not takes in new features
+  template <class Store>  // a const store adds no new features
   static RowOfCells<Real> found(Rows<Real>& rows, Store& store,
                                 typename LineStore<Real>::Work& work) {
     RowOfCells<Real> row;
@@ -269,7 +262,7 @@ class LineLanes final : public Lanes {
     return row;
   }
 
-  // In four chains, so that none waits for itself.
+  // Sums in four independent chains, to hide the latency of additions.
   static double squared_norm(const RowOfCells<Real>& row) {
     double sum = 0.0;
     for (std::size_t from = 0; from < row.n; from += 4096) {
@@ -278,7 +271,7 @@ class LineLanes final : public Lanes {
                               Pack<Real>::all(0)};
       std::size_t k = from;
       for (; k + 4 * pack_size <= to; k += 4 * pack_size) {
-        __builtin_prefetch(row.x + k + 160);  // nobody else asks for values early
+        __builtin_prefetch(row.x + k + 160);  // values are not prefetched elsewhere
         for (std::size_t i = 0; i < 4; ++i) {
           const Pack<Real> x = Pack<Real>::load(row.x + k + i * pack_size);
           chains[i] += x * x;
@@ -318,7 +311,7 @@ class LineLanes final : public Lanes {
     }
   }
 
-  // Lanes whose step would not be finite stop here.
+  // Stops the lanes whose step would not be finite.
   void stop(Member& member, double bound, const Batch& batch, std::int64_t row) {
     for (std::size_t s = 0; s < member.slots().count(); ++s) {
       if (std::fabs(member.losses.g[s]) * member.group->rates()[s] < bound) continue;
@@ -340,7 +333,7 @@ class LineLanes final : public Lanes {
     return most;
   }
 
-  // Of the rule, the number type and the layout.
+  // Identifies the rule, the number type and the layout.
   std::uint64_t signature() const {
     return members_[0].group->signature() ^ (store_.numbers() * 64 + count());
   }
@@ -348,8 +341,8 @@ class LineLanes final : public Lanes {
   std::string level_;
   std::vector<Member> members_;
   LineStore<Real> store_;
-  std::vector<Where> where_;  // each lane is
-  bool swept_ = false;        // by a group, in this row
+  std::vector<Where> where_;  // the group and slot of each lane
+  bool swept_ = false;        // whether a group made a sweep in this row
   typename LineStore<Real>::Work work_;
 };
 

@@ -1,5 +1,5 @@
-// Cells of lanes: what all lanes keep of a feature lies together, so that a feature is found once for all of
-// them. By feature number, or by any 64-bit key through a hashed index of numbers of cells.
+// Cells of lanes. The numbers of all lanes for a feature are adjacent in memory, so that one lookup
+// serves all lanes. Cells are found by feature number, or by any 64-bit key through a hashed index.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@ namespace thresher::lanes {
 template <class Real>
 class LineStore {
   struct Place {
-    std::uint32_t number = 0;  // of the cell; cell 0 is that of absent keys, all zeros
+    std::uint32_t number = 0;  // of the cell; cell 0 is for absent keys and is all zeros
     bool operator==(const Place&) const = default;
   };
 
  public:
-  struct Work {  // of a row
+  struct Work {  // memory for one row
     typename HashedStore<Place>::Places places;
     std::vector<std::uint32_t> numbers;
   };
 
-  // `numbers` and `stamps`: of a cell.
+  // `numbers` and `stamps`: how many of them a cell has.
   LineStore(bool hashed, std::uint64_t width, std::size_t numbers, std::size_t stamps)
       : hashed_(hashed),
         width_(width),
@@ -43,7 +43,7 @@ class LineStore {
     if (!hashed) check(width);
   }
 
-  // A store like this one, with nothing in it.
+  // An empty store with the same layout.
   LineStore empty() const { return {hashed_, width_, stride_, stamp_stride_}; }
 
   std::uint64_t width() const { return width_; }  // 0: any key
@@ -62,7 +62,7 @@ class LineStore {
     }
   }
 
-  // Makes room for n more cells; dead(cell) tells which may go.
+  // Makes room for n more cells; may remove cells for which dead(cell) is true.
   template <class Dead>
   void reserve(std::size_t n, Dead&& dead) {
     if (!hashed_ || living_ + n <= limit_) return;
@@ -70,15 +70,15 @@ class LineStore {
     limit_ = std::max<std::uint64_t>(1024, 2 * (living_ + n));
   }
 
-  // The cells of keys, and those of later rows' keys, `fetched` of which are known: find them worth
-  // prefetching. `work` holds the numbers where keys are none themselves.
+  // The cells of keys; an absent key gets a new cell. `later` are `fetched` keys of later rows to
+  // prefetch. `work` holds the numbers of cells unless the keys themselves are these numbers.
   template <class Key>
   RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
                         std::size_t fetched, Work& work) {
     return look_up(keys, x, n, later, fetched, work,
                    [this](std::uint64_t key) { return add(key); });
   }
-  // The same for who only reads: an absent key has a cell of zeros.
+  // The same for reading: an absent key has a cell of zeros.
   template <class Key>
   RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
                         std::size_t fetched, Work& work) const {
@@ -91,7 +91,7 @@ class LineStore {
     return cell(static_cast<std::uint32_t>(key));
   }
 
-  // f(key, cell) for every cell whose numbers are not all zero.
+  // f(key, cell) for every cell with a nonzero number.
   template <class F>
   void each(F&& f) const {
     const auto call = [&](std::uint64_t key, const Cell<Real>& cell) {
@@ -104,7 +104,7 @@ class LineStore {
         call(key, cell(static_cast<std::uint32_t>(key)));
   }
 
-  // The stamps at this place of all cells become 0, as a ledger begins again.
+  // Sets the stamps at this position of all cells to 0, because a ledger restarts.
   void clear_stamps(std::size_t place) {
     for (std::uint64_t i = place; i < stamps_.size(); i += stamp_stride_) stamps_[i] = 0;
   }
@@ -120,7 +120,7 @@ class LineStore {
       throw std::invalid_argument("lanes in a dense store take at most 2^32 - 1 features");
   }
 
-  // A cell of up to a line begins on a boundary of its size; larger ones on one of cache lines.
+  // A cell of up to one cache line is aligned to its size; a larger cell to cache lines.
   static std::size_t stride_of(std::size_t numbers) {
     const std::size_t line = 64 / sizeof(Real);
     return numbers <= line ? std::bit_ceil(numbers) : (numbers + line - 1) / line * line;
@@ -155,7 +155,7 @@ class LineStore {
         if (work.numbers[k] == 0)
           work.numbers[k] = absent(static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k])));
       row.numbers = work.numbers.data();
-    } else if constexpr (sizeof(Key) == 4) {  // keys are numbers of cells
+    } else if constexpr (sizeof(Key) == 4) {  // keys are the numbers of cells
       row.numbers = reinterpret_cast<const std::uint32_t*>(keys);
       if (fetched == n) row.later = reinterpret_cast<const std::uint32_t*>(later);
     } else {
@@ -163,7 +163,7 @@ class LineStore {
       for (std::size_t k = 0; k < n; ++k) work.numbers[k] = static_cast<std::uint32_t>(keys[k]);
       row.numbers = work.numbers.data();
     }
-    row.first = cell(0);  // after all that are new: they may move
+    row.first = cell(0);  // after adding new cells, which may move all cells
     if (!row.later) row.later = row.numbers;
     return row;
   }
@@ -208,7 +208,7 @@ class LineStore {
 
   bool hashed_;
   std::uint64_t width_;
-  std::size_t stride_, stamp_stride_;  // numbers, and stamps, from one cell to the next
+  std::size_t stride_, stamp_stride_;  // distance between cells, in numbers and in stamps
   ZeroedArray<Real> cells_, stamps_;
   HashedStore<Place> index_;
   std::vector<std::uint32_t> free_;

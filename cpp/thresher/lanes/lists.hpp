@@ -1,9 +1,10 @@
-// Short lists of (class, weight), behind the features that have any.
+// Short lists of (class, weight), one for each feature with nonzero weights.
 //
-// A list lies in a block: its head, and as many entries as the block has room for. Blocks come in sizes of
-// 1, 2, 3, 4, 6, 8, 12, ... entries, so that at most a third of one is unused; a block that is given back
-// waits for the next list of its size. They are cut from chunks that never move. Where entries would take
-// about as much room as a number for each class, the list is full: that array, zeros included.
+// A list occupies a block: its head, then the entries. Blocks have sizes of 1, 2, 3, 4, 6, 8, 12,
+// ... entries, so that at most a third of a block is unused. A released block is reused for the
+// next list of its size. Blocks are cut from chunks that never move. If entries would take about as
+// much memory as an array with one number per class, the list becomes full: it stores that array,
+// with zeros.
 #pragma once
 
 #include <algorithm>
@@ -20,39 +21,39 @@ namespace thresher {
 template <class Real>
 class Lists {
  public:
-  using Ref = std::uint32_t;  // which block; 0: none
+  using Ref = std::uint32_t;  // number of the block's first word; 0: no list
 
   struct Entry {
     std::uint32_t label;
     Real weight;
   };
   struct Head {
-    std::uint32_t stamp;  // the last event that all weights of the list have paid
+    std::uint32_t stamp;  // the last event that was applied to all weights of the list
     std::uint32_t size : 26;
-    std::uint32_t kind : 6;  // which size of block
+    std::uint32_t kind : 6;  // size class of the block
   };
   static_assert(sizeof(Head) == sizeof(std::uint64_t));
 
-  static constexpr std::size_t most = 3u << 17;  // classes
+  static constexpr std::size_t most = 3u << 17;  // maximum number of classes
 
   Head& head(Ref ref) { return *reinterpret_cast<Head*>(at(ref)); }
   const Head& head(Ref ref) const { return *reinterpret_cast<const Head*>(at(ref)); }
 
-  // The entries of a list that is not full; the weights of classes 0 .. size - 1 of one that is.
+  // A full list has an array() of the weights of classes 0 .. size - 1; other lists have entries().
   bool full(Ref ref) const { return head(ref).kind == full_kind; }
   Entry* entries(Ref ref) { return reinterpret_cast<Entry*>(at(ref) + 1); }
   const Entry* entries(Ref ref) const { return reinterpret_cast<const Entry*>(at(ref) + 1); }
   Real* array(Ref ref) { return reinterpret_cast<Real*>(at(ref) + 1); }
   const Real* array(Ref ref) const { return reinterpret_cast<const Real*>(at(ref) + 1); }
 
-  // The first line of a list; then, when that is there, some more.
+  // Prefetch the first cache line of a list; then, when it has arrived, some more.
   void prefetch(Ref ref) const { __builtin_prefetch(at(ref), 1); }
   void prefetch_rest(Ref ref) const {
     const std::size_t size = std::min<std::size_t>(words_of(head(ref)), 16 * line);
     for (std::size_t i = line; i < size; i += line) __builtin_prefetch(at(ref) + i, 1);
   }
 
-  // f(class, weight) for all weights that are stored and not zero; f may change them.
+  // f(class, weight) for all stored weights that are not zero; f may change them.
   template <class F>
   void each(Ref ref, F&& f) {
     if (full(ref)) {
@@ -70,7 +71,7 @@ class Lists {
     const_cast<Lists&>(*this).each(ref, [&](std::uint32_t label, const Real& w) { f(label, w); });
   }
 
-  // An empty list with room for `size` of so many classes.
+  // Makes an empty list with room for `size` of `classes` classes.
   Ref make(std::size_t size, std::size_t classes, std::uint32_t stamp) {
     const std::uint32_t kind = kind_for(size);
     if (!fills(words(kind), classes)) return take(kind, 0, words(kind), stamp);
@@ -83,12 +84,12 @@ class Lists {
   void release(Ref ref) {
     const Head head = this->head(ref);
     used_ -= words_of(head);
-    if (head.kind == full_kind && head.size != classes_) return;  // fits no list any more
+    if (head.kind == full_kind && head.size != classes_) return;  // its size is no longer used
     this->head(ref).stamp = free_[head.kind];
     free_[head.kind] = ref;
   }
 
-  // Adds the weight of a class that the list does not have; where the list is afterwards.
+  // Adds the weight of a class that the list does not have. Returns the list, which may have moved.
   Ref add(Ref ref, std::uint32_t label, Real weight, std::size_t classes) {
     const Head head = this->head(ref);
     if (full(ref) ? label >= head.size : head.size == capacity(head.kind))
@@ -97,8 +98,8 @@ class Lists {
     return ref;
   }
 
-  // Keeps the weights that keep(weight); where the list is afterwards: in a block that it fills. 0 if
-  // none is left.
+  // Removes the weights for which keep(weight) is false. Returns the list, which may have moved to
+  // a smaller block; 0 if no weight is left.
   template <class Keep>
   Ref filter(Ref ref, Keep&& keep) {
     std::size_t kept = 0;
@@ -140,8 +141,9 @@ class Lists {
   static constexpr std::size_t full_words(std::size_t classes) {
     return 1 + (classes * sizeof(Real) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   }
-  // Whether a list of so many words had better be full: where it is no smaller, and where it is long and
-  // not much smaller, as adding an array to the scores takes an eighth of the time.
+  // Whether a list of this many words should become full: if the array is not larger, or if the
+  // list is long and the array at most 4 times larger, because adding an array to the scores takes
+  // an eighth of the time.
   static bool fills(std::size_t words, std::size_t classes) {
     return (words < 32 ? words : 4 * words) >= full_words(classes);
   }
@@ -180,7 +182,7 @@ class Lists {
     return to;
   }
 
-  // A block that was never used. What is left at the end of a chunk goes to waiting blocks.
+  // Cuts a new block from the last chunk. The rest at the end of a chunk becomes free blocks.
   Ref cut(std::size_t size) {
     if (next_ + size > chunk) {
       for (std::uint32_t kind = kind_for(most); !chunks_.empty();) {
@@ -204,10 +206,10 @@ class Lists {
   }
 
   std::vector<ZeroedArray<std::uint64_t>> chunks_;
-  std::size_t next_ = chunk;    // word of the last chunk from which nothing was cut
+  std::size_t next_ = chunk;    // first unused word of the last chunk
   std::size_t used_ = 0;        // words of blocks in use
-  std::array<Ref, 64> free_{};  // the first block of each kind that waits
-  std::size_t classes_ = 0;     // of full lists that wait
+  std::array<Ref, 64> free_{};  // the first free block of each kind
+  std::size_t classes_ = 0;     // number of classes of the free full lists
 };
 
 }  // namespace thresher

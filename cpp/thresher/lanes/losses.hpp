@@ -1,4 +1,4 @@
-// The losses of a group of lanes: what each is told of a row, what it suffers, and the tally of that.
+// Targets, losses and tallies of a group of lanes.
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,7 @@
 #include "thresher/core/tally.hpp"
 #include "thresher/lanes/group.hpp"
 #include "thresher/lanes/lanes.hpp"
-#include "thresher/loss/evaluate.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 
 namespace thresher::lanes {
 
@@ -36,9 +35,10 @@ class LaneLosses {
     }
   }
 
-  std::vector<Loss> of;           // of each lane
-  std::vector<double> dot, p, g;  // of each slot: inner product, prediction, weighted slope
+  std::vector<Loss> of;           // the loss of each lane
+  std::vector<double> dot, p, g;  // per slot: inner product, prediction, weighted slope
 
+  // Sets the targets of all lanes for a row.
   void tell(const Batch& batch, std::int64_t row, const Told& told) {
     if (of_class_.empty()) {
       std::fill(y_.begin(), y_.end(), batch.labels[row]);
@@ -50,19 +50,19 @@ class LaneLosses {
         for (const std::size_t slot : found->second) y_[slot] = 1.0;
   }
 
-  // Losses and slopes at p. A lane that stopped has none. `rates` and `bound`: a step of |g| rate that is
-  // not below the bound does not fit.
+  // Computes losses and slopes at p; both are 0 for a lane that stopped. A step fits if |g| rate is
+  // below the bound.
   Weighed take(double weight, const double* rates, double bound) {
     if (logistic_) return kernels_.logistic(row(), weight, rates, bound);
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const std::size_t s = used_[i];
-      const Outcome outcome = of[i].evaluate_inline(p[s], y_[s]);
+      const Outcome outcome = of[i](p[s], y_[s]);
       value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
     }
     return kernels_.given(row(), weight, rates, bound);
   }
 
-  // The row joins the tallies.
+  // Adds the row to the tallies.
   void add(double weight) {
     common_.rows += 1, common_.weight += weight;
     if (weight == 1.0) {
@@ -91,7 +91,7 @@ class LaneLosses {
   void archive(Archive& io) {
     io(common_), io(sum_), io(product_), io(alive_), io(stopped_);
     for (const std::size_t size : {sum_.size(), product_.size(), alive_.size(), stopped_.size()})
-      if (size != p.size()) throw std::invalid_argument("the lanes' state is damaged");
+      if (size != p.size()) throw std::invalid_argument("the state of the lanes is damaged");
   }
 
  private:
@@ -111,10 +111,10 @@ class LaneLosses {
   std::unordered_map<std::int64_t, std::vector<std::size_t>> of_class_;
   std::vector<double> y_, value_, slope_, factor_, sum_, product_, alive_;
   Common common_;
-  std::vector<Common> stopped_;  // when a lane stopped
+  std::vector<Common> stopped_;  // the totals when a lane stopped
 };
 
-// Messages by slot, to a state and back.
+// Saves or restores messages by slot.
 template <class Archive>
 void archive_messages(Archive& io, std::size_t count,
                       std::map<std::size_t, std::string>& messages) {
@@ -130,7 +130,7 @@ void archive_messages(Archive& io, std::size_t count,
   for (std::size_t i = 0; i + 1 < slots.size(); i += 2) {
     const auto length = static_cast<std::size_t>(slots[i + 1]);
     if (length > text.size() - from || slots[i] >= count)
-      throw std::invalid_argument("the lanes' state is damaged");
+      throw std::invalid_argument("the state of the lanes is damaged");
     messages[slots[i]] = std::string(text.data() + from, length);
     from += length;
   }

@@ -1,4 +1,4 @@
-// Which lanes share lines, and which stand alone.
+// Decides which lanes share lines and which are separate.
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -19,8 +19,8 @@ namespace {
 
 using lanes::LineLanes;
 
-// Lanes made in several parts: those in lines, those that stand alone, those that came later.
-class LaneSet final : public Lanes {
+// Lanes in several parts: lanes in lines, separate lanes, and lanes that were added later.
+class LaneSet final : public GrowingLanes {
  public:
   LaneSet(std::string rule, std::string store, std::string dtype, std::uint64_t width,
           std::string level, std::vector<LaneSpec> specs)
@@ -35,12 +35,13 @@ class LaneSet final : public Lanes {
 
   std::size_t count() const override { return where_.size(); }
 
-  // Some rows at a time, so that they are still in the cache when the next part takes them.
+  // Learns a few rows at a time, so that they are still in the cache for the next part.
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
     if (told.seen && told.clocks < clocks_)
-      throw std::invalid_argument("seen: a column for each clock");
+      throw std::invalid_argument("seen needs a column for each clock");
     if ((classes_ && !told.starts) || (labels_ && !batch.labels))
-      throw std::invalid_argument("learning needs labels, or classes where a lane's target is one");
+      throw std::invalid_argument(
+          "learning needs labels, or classes if a lane's target is a class");
     const std::int64_t some = parts_.size() > 1 ? 256 : visit.last - visit.first;
     for (Visit chunk = visit; chunk.first < visit.last; chunk.first = chunk.last) {
       chunk.last = std::min(visit.last, chunk.first + some);
@@ -119,28 +120,21 @@ class LaneSet final : public Lanes {
     Restorer restore(state);
     std::vector<std::vector<std::byte>> states(parts_.size());
     for (auto& own : states) restore(own);
-    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
-    LaneSet fresh(*this);  // all or nothing
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
+    LaneSet fresh(*this);  // if a part throws, nothing changes
     for (std::size_t i = 0; i < parts_.size(); ++i) fresh.parts_[i].made->restore(states[i]);
     parts_ = std::move(fresh.parts_);
   }
 
-  void plant_intercepts(std::span<const double> intercepts) override {
-    std::vector<double> own;
-    for (const Part& part : parts_) {
-      own.clear();
-      for (const std::size_t lane : part.lanes) own.push_back(intercepts[lane]);
-      part.made->plant_intercepts(own);
-    }
-  }
-
-  // Groups of lanes in a dense store have a store each, and large ones several: what fits a cache is faster
-  // than the lines of all lanes side by side. In a hashed one they share the look-up.
+  // In a dense store each group of lanes has its own store, and a large group has several: a store
+  // that fits into a cache is faster than one with the lines of all lanes. In a hashed store all
+  // groups share the lookup.
   void add(std::vector<LaneSpec> specs) override {
     std::map<std::string, std::vector<std::size_t>> groups;
     std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      if (specs[i].clock < 0) throw std::invalid_argument("clocks: 0 or more");
+      if (specs[i].clock < 0) throw std::invalid_argument("a clock must be 0 or more");
       if (lines_ && lines_->joins(specs[i].params))
         groups[store_ == "hashed" ? "" : lanes::common(*lines_, specs[i])].push_back(i);
       else alone.push_back(i);
@@ -166,7 +160,8 @@ class LaneSet final : public Lanes {
              true);
     }
     if (!alone.empty()) take(alone, false);
-    parts_.reserve(parts_.size() + parts.size());  // from here on nothing throws: all or nothing
+    // Nothing below throws, so all lanes are added or none.
+    parts_.reserve(parts_.size() + parts.size());
     where_.reserve(where_.size() + where.size());
     for (Part& part : parts) parts_.push_back(std::move(part));
     where_.insert(where_.end(), where.begin(), where.end());
@@ -178,7 +173,7 @@ class LaneSet final : public Lanes {
 
  private:
   struct Part {
-    std::vector<std::size_t> lanes;  // their numbers here
+    std::vector<std::size_t> lanes;  // their numbers in this set
     std::vector<LaneSpec> specs;
     bool lines = false;
     std::unique_ptr<Lanes> made;
@@ -187,7 +182,7 @@ class LaneSet final : public Lanes {
     std::size_t part = 0, lane = 0;
   };
 
-  // The same parts, with nothing learned.
+  // Makes a set with the same parts, which have learned nothing.
   LaneSet(const LaneSet& other)
       : rule_(other.rule_),
         lines_(other.lines_),
@@ -210,7 +205,7 @@ class LaneSet final : public Lanes {
       if (before) own.resize(rows * n);
       try {
         part.made->learn(batch, rest, told, before ? own.data() : nullptr);
-      } catch (const DataError& bad) {  // the other parts stop there too
+      } catch (const DataError& bad) {  // the other parts stop at the same row
         error = std::current_exception();
         for (std::int64_t p = rest.first; p < rest.last; ++p)
           if (visit.row(p) == bad.row) rest.last = p;
@@ -238,26 +233,26 @@ class LaneSet final : public Lanes {
   }
 
   std::string rule_;
-  const lanes::LineRule* lines_;  // how lanes of the rule share lines; nullptr: they do not
+  const lanes::LineRule* lines_;  // how lanes of the rule share lines; null: they do not
   std::string store_, dtype_;
   std::uint64_t width_;
   std::string level_;
   std::vector<Part> parts_;
-  std::vector<Where> where_;               // each lane is
-  std::int64_t clocks_ = 0;                // of all lanes
-  bool labels_ = false, classes_ = false;  // what lanes are told
+  std::vector<Where> where_;               // the part of each lane, and its number there
+  std::int64_t clocks_ = 0;                // number of clocks
+  bool labels_ = false, classes_ = false;  // whether targets are labels, classes, or both
 };
 
 }  // namespace
 
-std::unique_ptr<Lanes> make_lanes(const std::string& rule, const std::string& store,
-                                  const std::string& dtype, std::uint64_t width,
-                                  std::vector<LaneSpec> specs, const std::string& level) {
+std::unique_ptr<GrowingLanes> make_lanes(const std::string& rule, const std::string& store,
+                                         const std::string& dtype, std::uint64_t width,
+                                         std::vector<LaneSpec> specs, const std::string& level) {
   if (store != "dense" && store != "hashed")
     throw std::invalid_argument("unknown store '" + store + "'");
   if (dtype != "float32" && dtype != "float64")
     throw std::invalid_argument("unknown dtype '" + dtype + "'");
-  lanes::kernels<float>(level);  // refuses a level that there is none of
+  lanes::kernels<float>(level);  // throws for an unknown level
   return std::make_unique<LaneSet>(rule, store, dtype, width, level, std::move(specs));
 }
 

@@ -1,6 +1,6 @@
-// The soft-thresholded margin perceptron in lanes (rules/margin_perceptron.hpp has the rule and its symbols).
-// A lane shrinks when it updates, and only weights of that row: there is no clock, and no stamp. Lanes keep
-// no certificates.
+// The soft-thresholded margin perceptron in lanes (rules/margin_perceptron.hpp has the rule and its
+// symbols). A lane shrinks only when it updates, and only weights of that row, so there is no clock
+// and no stamp. Lanes keep no certificates.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class PerceptronLanes : public UnstampedLanes<Real_> {
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
     for (std::size_t s = 0; s < slots_.count(); ++s) {
       step_[s] = static_cast<Real>(-eta_[s] * (scale * g[s]));
-      taken_[s] = g[s] != 0.0 ? lambda_[s] : Real(0);  // a lane without update takes nothing
+      taken_[s] = g[s] != 0.0 ? lambda_[s] : Real(0);  // a lane without an update does not shrink
     }
     for (std::size_t i = 0; i < slots_.lines(); ++i)
       table_.perceptron_close[slots_.number()](
@@ -73,18 +73,18 @@ class PerceptronLanes : public UnstampedLanes<Real_> {
   double intercept(std::size_t s, bool) const { return bias_[s]; }
   double rate(std::size_t s) const { return eta_[s]; }
   std::string advice(double) const { return "the values of the rows are too large; scale them"; }
-  void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
   template <class Archive>
   void archive(Archive& io) {
     io(bias_);
-    if (bias_.size() != slots_.padded()) throw std::invalid_argument("the lanes' state is damaged");
+    if (bias_.size() != slots_.padded())
+      throw std::invalid_argument("the state of the lanes is damaged");
   }
 
  private:
   bool fit_intercept_;
   std::vector<double> eta_, bias_;
   std::vector<Real> lambda_;
-  std::vector<Real> step_, taken_;  // of the row
+  std::vector<Real> step_, taken_;  // of the current row
 };
 
 }  // namespace thresher::lanes

@@ -1,7 +1,7 @@
-// Lanes that have nothing in common but the rows: each is a learner of its own.
+// Lanes that share only the rows: each lane is a separate learner.
 //
-// For what cannot share a line: averages of truncated gradients, l2 with a ceiling, rules that steer or
-// count by themselves.
+// It is for lanes that cannot share a line (`joins` of lanes such as TruncatedLanes is false): for
+// example with averages or a certificate of truncated gradient, l2 with a ceiling, or target_nnz.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace thresher {
 
 class SeparateLanes final : public Lanes {
  public:
-  // `single`: of which number type the learners are, as rows are checked in it.
+  // `single`: whether the learners, and so the checks of rows, use float32.
   SeparateLanes(std::vector<std::unique_ptr<Learner>> learners, std::vector<LaneSpec> specs,
                 std::uint64_t width, bool single)
       : learners_(std::move(learners)),
@@ -69,7 +69,7 @@ class SeparateLanes final : public Lanes {
             learners_[lane]->learn(own, Visit{order_.data(), i, i + 1});
           }
         }
-      } catch (const DataError& what) {  // rows are good: its prediction overflows
+      } catch (const DataError& what) {  // rows are valid, so the lane's prediction overflows
         diverged_[lane] = what.what();
       } catch (const Divergence& what) {
         diverged_[lane] = what.what();
@@ -94,7 +94,7 @@ class SeparateLanes final : public Lanes {
       try {
         learners_[static_cast<std::size_t>(lanes[i])]->predict(batch, visit, average,
                                                                column.data());
-      } catch (const DataError&) {  // the row's fault, or the lane's
+      } catch (const DataError&) {  // a bad row, or a lane whose prediction overflows
         std::int64_t last = visit.last;
         if (const auto error = first_error(batch, visit, last)) std::rethrow_exception(error);
         std::fill(column.begin(), column.end(), std::numeric_limits<double>::quiet_NaN());
@@ -140,20 +140,12 @@ class SeparateLanes final : public Lanes {
       learners_[lane]->restore(own);
       diverged_[lane].assign(message.begin(), message.end());
     }
-    if (!restore.finished()) throw std::invalid_argument("the lanes' state has bytes left over");
-  }
-
-  void add(std::vector<LaneSpec>) override {
-    throw std::invalid_argument("lanes that stand alone are as many as they were");
-  }
-
-  void plant_intercepts(std::span<const double> intercepts) override {
-    for (std::size_t lane = 0; lane < count(); ++lane)
-      require<StartsFromWeights>(*learners_[lane]).start_from({}, {}, intercepts[lane]);
+    if (!restore.finished())
+      throw std::invalid_argument("the state of the lanes has bytes left over");
   }
 
  private:
-  // What is wrong with the first bad row, whichever lanes see it; `last` becomes its position.
+  // The error of the first bad row, whichever lanes see it; sets `last` to its position.
   std::exception_ptr first_error(const Batch& batch, const Visit& visit, std::int64_t& last) const {
     return single_ ? first_error_in<float>(batch, visit, last)
                    : first_error_in<double>(batch, visit, last);
@@ -180,7 +172,7 @@ class SeparateLanes final : public Lanes {
   std::vector<std::string> diverged_;
   std::uint64_t width_;
   bool single_;
-  std::vector<std::int64_t> order_;  // of the lane at work
+  std::vector<std::int64_t> order_;  // the rows that the current lane sees
   std::vector<double> labels_;
 };
 

@@ -1,8 +1,9 @@
 // Truncated gradient in lanes (rules/truncated_gradient.hpp has the rule and its symbols).
 //
-// The clock is the rule itself at eta0 = 1 and g = 1. Lane l steps at eta0_l times the clock's rate and owes
-// eta0_l g_l times what the clock's ledger says, so one stamp and one look into the ledger serve all lanes
-// of a feature. With l2 all lanes of a group have one eta0 and one l2, and the clock has them too.
+// The clock is the rule with eta0 = 1 and g = 1. The rate of lane l is eta0_l times the clock's
+// rate, and its pending shrinkage is eta0_l g_l times that of the clock's ledger. So one stamp and
+// one lookup in the ledger serve all lanes of a feature. With l2, all lanes of a group and the
+// clock have the same eta0 and l2.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@ class TruncatedLanes {
 
   static constexpr std::size_t lanes_per_part = 4 * (widest - 1);
 
-  // Whether a lane can be one of a group at all, and what lanes of one group have in common.
+  // Whether a lane can be in a group, and the parameters that all lanes of a group share.
   static bool joins(const Params& params) {
     const bool poisson = params.word("loss") == "poisson";  // its rates depend on predictions
     const bool bounded =
@@ -79,7 +80,7 @@ class TruncatedLanes {
 
   // ---- one row -------------------------------------------------------------------------------
 
-  // Inner products of each slot with x, everything paid.
+  // Applies pending events and computes the inner products of all slots with x.
   void open(const RowOfCells<Real>& row, double* dot) {
     if (shrink_ == Shrink::subgradient) {
       swing(row, dot, true);
@@ -107,7 +108,8 @@ class TruncatedLanes {
   }
 
   void see(double squared_norm, double weight) { clock_.see(squared_norm, weight); }
-  // A step moves the intercept by g times pace() rates()[slot] at most, and the weights by that times ||x||.
+  // A step changes the intercept by at most |g| pace() rates()[slot], and the weights by at most
+  // that times ||x||.
   double pace() const { return std::max(clock_.eta(), clock_.eta_bias()); }
   const double* rates() const { return eta0_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38
@@ -130,7 +132,7 @@ class TruncatedLanes {
   }
   void next_pass() { clock_.next_pass(); }
 
-  // ---- what others may read ------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------
 
   // The weights of a cell, by slot.
   void read(const Cell<Real>& cell, bool average, double* w) const {
@@ -146,7 +148,6 @@ class TruncatedLanes {
   double intercept(std::size_t s, bool) const { return bias_[s]; }
   double rate(std::size_t s) const { return clock_.rate() * eta0_[s]; }
   std::string advice(double safe) const { return clock_.advice(safe); }
-  void plant_intercept(std::size_t s, double b) { bias_[s] = b; }
   bool valid(const Cell<Real>& cell) const {
     for (std::size_t i = 0; i < slots_.lines(); ++i)
       if (stamp_at(slots_.stamp_of(cell, i)) > clock_.ledger().now()) return false;
@@ -154,7 +155,7 @@ class TruncatedLanes {
   }
 
   bool sweep_due() const { return clock_.sweep_due(); }
-  void settle(const Cell<Real>& cell) {  // everything paid, stamped for a ledger that begins again
+  void settle(const Cell<Real>& cell) {  // applies pending events; stamp 0, as the ledger restarts
     weights_.resize(slots_.padded());
     open(alone(cell), weights_.data());
     stamp(alone(cell), 0);
@@ -165,7 +166,8 @@ class TruncatedLanes {
   void archive(Archive& io) {
     clock_.archive(io);
     io(bias_);
-    if (bias_.size() != slots_.padded()) throw std::invalid_argument("the lanes' state is damaged");
+    if (bias_.size() != slots_.padded())
+      throw std::invalid_argument("the state of the lanes is damaged");
   }
 
  private:
@@ -208,7 +210,7 @@ class TruncatedLanes {
         std::memcpy(static_cast<void*>(slots_.stamp_of(row.cell(k), i)), &stamp, sizeof stamp);
   }
 
-  // f(slot, weight as it lies, stamp) for every lane of a cell.
+  // f(slot, stored weight, stamp) for every lane of a cell.
   template <class F>
   void each_lane(const Cell<Real>& cell, F&& f) const {
     for (std::size_t lane = 0; lane < slots_.lanes(); ++lane) {
@@ -217,7 +219,8 @@ class TruncatedLanes {
     }
   }
 
-  // The subgradient's weights swing around zero, lane by lane (shrinkage/settlement.hpp).
+  // Applies pending events for the subgradient, whose weights oscillate around zero, lane by lane
+  // (shrinkage/settlement.hpp).
   void swing(const RowOfCells<Real>& row, double* dot, bool writes) {
     std::fill_n(dot, slots_.padded(), 0.0);
     for (std::size_t k = 0; k < row.n; ++k)
@@ -229,7 +232,7 @@ class TruncatedLanes {
         if (writes) w = paid;
       });
   }
-  // Its event of this step, before the step.
+  // Applies the subgradient's event of this step, before the step.
   void shrink(const RowOfCells<Real>& row) {
     for (std::size_t k = 0; k < row.n; ++k)
       each_lane(row.cell(k), [&](std::size_t s, Real& w, Stamp) {
@@ -245,11 +248,11 @@ class TruncatedLanes {
   double l2_;
   bool fit_intercept_;
   Pay pay_;
-  std::vector<double> eta0_, g_;    // of each slot; eta0 in units of the clock's
+  std::vector<double> eta0_, g_;    // per slot; eta0 in units of the clock's eta0
   std::vector<Real> pull_, theta_;  // eta0 g and the ceiling
   std::vector<double> bias_;
-  std::vector<Real> step_;               // of the row
-  mutable std::vector<double> weights_;  // of a cell that is looked at
+  std::vector<Real> step_;               // of the current row
+  mutable std::vector<double> weights_;  // of the current cell
 };
 
 }  // namespace thresher::lanes

@@ -1,4 +1,4 @@
-// What groups of lanes share whose rules write everything down at once: no events, no stamps, nothing owed.
+// Base classes for groups of lanes whose rules have no pending events, and so no stamps.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class UnstampedLanes {
   void see(double, double) {}
   void next_pass() {}
 
-  // All numbers are zero: a weight of zero that remembers something is not dead.
+  // Whether all numbers are zero. A zero weight with nonzero state is not dead.
   bool dead(const Cell<Real>& cell) const {
     const Real* first = cell.numbers + slots_.line(0);
     return std::all_of(first, first + slots_.numbers(), [](Real value) { return value == 0; });
@@ -42,7 +42,8 @@ class UnstampedLanes {
   const Table<Real>& table_;
 };
 
-// Two numbers a lane, and a rule for each lane: it has the lane's parameters, and keeps its intercept.
+// Lanes with two numbers each. Each lane has its own rule, which holds its parameters and
+// intercept.
 template <class R>
 class PairedLanes : public UnstampedLanes<typename R::Real> {
  public:
@@ -68,9 +69,6 @@ class PairedLanes : public UnstampedLanes<typename R::Real> {
   }
   double rate(std::size_t s) const { return rules_[lane_of_[s]].rate(); }
   std::string advice(double safe) const { return rules_[0].advice(safe); }
-  void plant_intercept(std::size_t, double) {
-    throw std::invalid_argument("this rule cannot start from given intercepts");
-  }
 
   template <class Archive>
   void archive(Archive& io) {
@@ -81,7 +79,7 @@ class PairedLanes : public UnstampedLanes<typename R::Real> {
   std::vector<R> rules_;
 
  private:
-  std::vector<std::size_t> lane_of_;  // a slot
+  std::vector<std::size_t> lane_of_;  // the lane of each slot
   std::vector<double> ones_;
 };
 

@@ -1,9 +1,10 @@
-// N numbers, one for each lane, in the widest vectors that this file is compiled for.
+// N numbers, one per lane, in the widest vectors of the level this file is compiled for.
 //
-// Included by kernels.hpp alone, which is compiled once for each level of vectors (THRESHER_LEVEL, a
-// namespace, and THRESHER_BYTES, the size of a vector). A Wide is an array of native vectors: compilers
-// silently take wider ones apart into single numbers. Everything is inlined, so that no code for one level
-// can stand in for that of another. All levels give the same bits: a lane never mixes with its neighbours.
+// Included only by kernels_of_level.hpp, which is compiled once per vector level (THRESHER_LEVEL, a
+// namespace, and THRESHER_BYTES, the size of a vector). A Wide is an array of native vectors,
+// because compilers silently split wider vectors into single numbers. Everything is inlined, so
+// that the linker cannot replace code of one level by that of another. All levels are
+// bit-identical: no operation mixes lanes.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -67,12 +68,20 @@ struct Wide {
     return (Vector)((BitVector{} + 1) << (8 * sizeof(T) - 1));
   }
 
-  // sgn(v) (|v| - a)_+ for a >= 0, as in core/pack.hpp: v less what is between -a and a of it.
+  // sgn(v) (|v| - a)_+ for a >= 0, as in core/pack.hpp: v minus v clipped to [-a, a].
   THRESHER_INLINE friend Wide soft(const Wide& v, const Wide& a) {
     return make([&](std::size_t i) {
       const Vector low = -a.part[i], high = a.part[i];
       const Vector above = v.part[i] > low ? v.part[i] : low;
       return v.part[i] - (above < high ? above : high);
+    });
+  }
+  // As in core/pack.hpp.
+  THRESHER_INLINE friend Wide away_from_zero(const Wide& v, const Wide& a) {
+    return make([&](std::size_t i) {
+      const BitVector sign = (BitVector)v.part[i] & (BitVector)sign_bit();
+      const Vector moved = v.part[i] + (Vector)((BitVector)a.part[i] | sign);
+      return (Vector)((BitVector)moved & (BitVector)(v.part[i] != Vector{}));
     });
   }
   THRESHER_INLINE friend Wide absolute(const Wide& v) {
@@ -84,22 +93,23 @@ struct Wide {
                                             const Wide& b) {
     return make([&](std::size_t i) { return x.part[i] > y.part[i] ? a.part[i] : b.part[i]; });
   }
-  // a where x <= y, else b: also where x is NaN.
+  // a where x <= y, else b; b also where x is NaN.
   THRESHER_INLINE friend Wide where_not_greater(const Wide& x, const Wide& y, const Wide& a,
                                                 const Wide& b) {
     return make([&](std::size_t i) { return x.part[i] <= y.part[i] ? a.part[i] : b.part[i]; });
   }
-  THRESHER_INLINE friend Wide operator|(const Wide& a, const Wide& b) {  // of the bits
+  THRESHER_INLINE friend Wide operator|(const Wide& a, const Wide& b) {  // bitwise
     return make(
         [&](std::size_t i) { return (Vector)((BitVector)a.part[i] | (BitVector)b.part[i]); });
   }
 
-  // A line whose last number is a stamp: 0 in its place, and these bits there where it is 0.
+  // For a line whose last number is a stamp: load_without_last replaces the stamp by 0, and
+  // with_last sets the bits of a stamp again, where the last number is 0.
   THRESHER_INLINE static Wide load_without_last(const T* from) {
     return make([=](std::size_t i) {
       Vector v;
 #if defined(__AVX512F__)
-      if constexpr (bytes == 64) {  // by a mask that costs nothing
+      if constexpr (bytes == 64) {  // a masked load costs nothing extra
         if (i + 1 == parts) {
           if constexpr (sizeof(T) == 4) v = (Vector)_mm512_maskz_loadu_ps(0x7FFF, from + i * width);
           else v = (Vector)_mm512_maskz_loadu_pd(0x7F, from + i * width);
@@ -156,7 +166,7 @@ struct Wide {
  private:
   template <class F, std::size_t... I>
   THRESHER_INLINE static Wide make(F& f, std::index_sequence<I...>) {
-    return {{f(I)...}};  // written out: a loop would leave the parts in memory
+    return {{f(I)...}};  // an expansion: a loop would leave the parts in memory
   }
 };
 

@@ -7,7 +7,7 @@ namespace thresher {
 template <class Real>
 double safe_rate(const Batch& batch, const Loss& loss) {
   double largest = 0.0;
-  Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // whatever the keys of other rows
+  Rows<Real> rows(batch, Visit{nullptr, 0, batch.rows}, 0);  // accepts any key
   while (rows.next()) {
     double squares = 0.0;
     for (std::size_t k = 0; k < rows.count(); ++k)

@@ -1,3 +1,4 @@
+// Registers averaged SGD; the rule is in rules/averaged.hpp.
 #include "thresher/rules/averaged.hpp"
 
 #include "thresher/core/make_learner.hpp"

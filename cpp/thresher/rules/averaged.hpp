@@ -1,17 +1,20 @@
 // SGD, averaged SGD and centred averaged SGD: O. Dekel, "Linear Learning with Sparse Data", 2017
 // (R-14.*).
 //
-//   F(w, b) = lambda/2 (||w||^2 + b^2) + mean loss,   step 1 / (lambda t)
+//   F(w, b) = lambda/2 (||w||^2 + b^2) + mean loss,   learning rate 1 / (lambda t)
+//
+//   g_t = L'(w_t . x_t + b_t, y_t);   v += g_t x_t;   u += h_{t-1} g_t x_t
 //
 // Variables follow the paper:
 //   v   sum of g_j x_j: w_t = -v / (lambda t)                               (Lemma 1)
-//   u   sum of h_{j-1} g_j x_j, so that the mean of w_1 .. w_t is -(h v - u) / (lambda t)
+//   u   sum of h_{j-1} g_j x_j: the mean of w_1 .. w_t is -(h v - u) / (lambda t)
 //   a   sum of g_j: b_t = -a / (lambda t)        c   sum of a_j / j        h   sum of 1 / j
 //   xbar  mean of the training rows;  theta = 1 + ||xbar||^2;  q = xbar . x
 //   z   sum of g_j q_j = v . xbar;  r = a theta - z;  s   sum of r_j / j
-// Centring never touches the rows: x - xbar enters through these scalars.
-// v and u change only where x is nonzero, and the division by lambda t waits until somebody asks: a
-// step costs the nonzeros of x.
+// Centring does not change the rows: these scalars account for x - xbar.
+//
+// Why a step costs only the nonzeros of x: v and u change only where x is nonzero, and the division
+// by lambda t happens when a weight is read.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +26,9 @@
 
 #include "thresher/averaging/round_unit.hpp"
 #include "thresher/core/cell.hpp"
-#include "thresher/core/coordinate.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/pack.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 #include "thresher/rules/rule.hpp"
 
 namespace thresher {
@@ -49,7 +52,7 @@ class AveragedSGD {
       if (v.size() >= n) return;
       u.resize(n);
       if (Centred) xbar.resize(n);
-      v.resize(n);  // last: its size tells whether all are large enough
+      v.resize(n);  // resized last: the test above uses its size for all
     }
   };
 
@@ -84,7 +87,8 @@ class AveragedSGD {
   double prediction(const Row& row, double vx) {
     if constexpr (Centred) q_ = row.q.total();
     if (t_ == 0) return 0.0;
-    return -(in_.unit * vx + (Centred ? r_ - a_ * q_ : a_)) / (lambda_ * static_cast<double>(t_));
+    return -(unit_.steps * vx + (Centred ? r_ - a_ * q_ : a_)) /
+           (lambda_ * static_cast<double>(t_));
   }
 
   void see(double, double) {}
@@ -95,9 +99,9 @@ class AveragedSGD {
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
     use([&, v_row = row.v.data(), u_row = row.u.data(),
-         gv = Pack<Real>::all(static_cast<Real>(g * in_.inverse)),
+         gv = Pack<Real>::all(static_cast<Real>(g * unit_.inverse)),
          gu = Pack<Real>::all(
-             static_cast<Real>((h_ - h_begun_) * g * in_.inverse))](  // h is still h_{t-1}
+             static_cast<Real>((h_ - h_at_start_) * g * unit_.inverse))](  // h is still h_{t-1}
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       Pack<Real> v = Pack<Real>::load(v_row + k), u = Pack<Real>::load(u_row + k);
       averaged_step(v, u, gv, gu, x);
@@ -112,7 +116,7 @@ class AveragedSGD {
   void finish(double g) {
     ++t_;
     const double t = static_cast<double>(t_);
-    if (fit_intercept_ || Centred) a_ += g;  // centring needs the sum even where b stays 0
+    if (fit_intercept_ || Centred) a_ += g;  // centring needs the sum even if b stays 0
     c_ += a_ / t;
     h_ += 1.0 / t;
     if constexpr (Centred) {
@@ -124,15 +128,15 @@ class AveragedSGD {
 
   void next_pass() {}
 
-  // ---- what others may read ------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    const auto [v, u, xbar] = opened(cell);
-    return scaled(in_.unit * v - a_ * xbar);
+    const auto [v, u, xbar] = unpack(cell);
+    return scaled(unit_.steps * v - a_ * xbar);
   }
   double average(const Cell& cell) const {
-    const auto [v, u, xbar] = opened(cell);
-    return scaled(in_.unit * ((h_ - h_begun_) * v - u) - c_ * xbar);
+    const auto [v, u, xbar] = unpack(cell);
+    return scaled(unit_.steps * ((h_ - h_at_start_) * v - u) - c_ * xbar);
   }
   double intercept() const { return scaled(Centred ? r_ : a_); }
   double average_intercept() const { return scaled(Centred ? s_ : c_); }
@@ -151,10 +155,10 @@ class AveragedSGD {
     return t_ == 0 ? 0.0 : -sum / (lambda_ * static_cast<double>(t_));
   }
 
-  // ---- rounds: {v / t, (h v - u) / t}, the weight and the mean of its iterates but for a factor -----
+  // ---- rounds: {v / t, (h v - u) / t}: the weight and the mean of its iterates, times -lambda --
 
-  // In a round v and u are kept in units of the steps before it, and u by h less what it was then: so
-  // cells begin it the same whatever the clock is.
+  // In a round v and u are divided by the number of steps before it (RoundUnit), and u uses h minus
+  // its value then. So a cell at the start of a round does not depend on the clock.
   static constexpr std::size_t numbers_per_feature = 2;
   using Numbers = std::array<double, 2>;
   using InterceptNumbers = std::array<double, 2>;
@@ -163,8 +167,8 @@ class AveragedSGD {
   Numbers numbers_of(const Cell& cell) const
     requires(!Centred)
   {
-    const double part = in_.unit / steps(), v = cell.first();
-    return {v * part, ((h_ - h_begun_) * v - cell.second()) * part};
+    const double part = unit_.steps / steps(), v = cell.first();
+    return {v * part, ((h_ - h_at_start_) * v - cell.second()) * part};
   }
   Cell cell_at_start(const Numbers& numbers) const
     requires(!Centred)
@@ -174,21 +178,21 @@ class AveragedSGD {
   Cell cell_now(const Numbers& numbers) const
     requires(!Centred)
   {
-    const double all = steps() * in_.inverse, v = numbers[0] * all;
-    return {static_cast<Real>(v), static_cast<Real>((h_ - h_begun_) * v - numbers[1] * all)};
+    const double all = steps() * unit_.inverse, v = numbers[0] * all;
+    return {static_cast<Real>(v), static_cast<Real>((h_ - h_at_start_) * v - numbers[1] * all)};
   }
   InterceptNumbers intercept_numbers() const { return {a_ / steps(), c_ / steps()}; }
   void set_intercept_numbers(const InterceptNumbers& numbers) {
     a_ = numbers[0] * steps(), c_ = numbers[1] * steps();
   }
-  void begin_round() { in_.begin(steps()), h_begun_ = h_; }
-  void end_rounds() { in_ = {}, h_begun_ = 0.0; }
+  void begin_round() { unit_.begin(steps()), h_at_start_ = h_; }
+  void end_rounds() { unit_ = {}, h_at_start_ = 0.0; }
   template <class Archive>
   void archive_round(Archive& io) {
-    in_.archive(io), io(h_begun_);
+    unit_.archive(io), io(h_at_start_);
   }
 
-  // ---- centring: the mean of the rows is given before the first step ---------------------------
+  // ---- centring: the mean of the rows is set before the first step ---------------------------
 
   Cell cell_with_mean(double mean)
     requires Centred
@@ -205,10 +209,10 @@ class AveragedSGD {
   }
 
  private:
-  struct Opened {
+  struct Unpacked {
     double v, u, xbar;
   };
-  static Opened opened(const Cell& cell) {
+  static Unpacked unpack(const Cell& cell) {
     if constexpr (Centred) return {cell.vu.first(), cell.vu.second(), cell.xbar};
     else return {cell.first(), cell.second(), 0.0};
   }
@@ -216,12 +220,12 @@ class AveragedSGD {
 
   double lambda_;
   bool fit_intercept_;
-  RoundUnit in_;          // v and u of cells
-  double h_begun_ = 0.0;  // of the round
-  std::int64_t t_ = 0;    // steps done
+  RoundUnit unit_;           // of v and u in cells
+  double h_at_start_ = 0.0;  // of the round
+  std::int64_t t_ = 0;       // steps done
   double a_ = 0.0, c_ = 0.0, h_ = 0.0;
   double z_ = 0.0, r_ = 0.0, s_ = 0.0;
-  double theta_ = fit_intercept_ ? 1.0 : 0.0;  // without an intercept only xbar is left in it
+  double theta_ = fit_intercept_ ? 1.0 : 0.0;  // plus ||xbar||^2, which is added later
   double q_ = 0.0;                             // of the current row
 };
 

@@ -1,3 +1,4 @@
+// Registers dual averaging; the rule is in rules/dual_averaging.hpp.
 #include "thresher/rules/dual_averaging.hpp"
 
 #include "thresher/core/make_learner.hpp"

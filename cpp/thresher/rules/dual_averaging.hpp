@@ -1,15 +1,16 @@
-// Regularised dual averaging (RDA): L. Xiao, "Dual Averaging Methods for Regularized Stochastic Learning
-// and Online Optimization", JMLR 2010, with the l1 penalty (R-8.1).
+// Regularised dual averaging (RDA): L. Xiao, "Dual Averaging Methods for Regularized Stochastic
+// Learning and Online Optimization", JMLR 2010, with the l1 penalty (R-8.1).
 //
 //   gbar_t = mean of the gradients g_1 .. g_t
 //   w_{t+1} = argmin <gbar_t, w> + lambda ||w||_1 + (gamma / sqrt(t)) (||w||^2 / 2 + rho ||w||_1)
 //           = -(sqrt(t) / gamma) soft(gbar_t, lambda + gamma rho / sqrt(t))
 //
 //   lambda  l1: the penalty
-//   gamma   strength: how hard the proximal term holds weights at 0
-//   rho     boost: adds to the penalty, fading as 1 / sqrt(t)
+//   gamma   strength: weight of the proximal term, which keeps weights near 0
+//   rho     boost: an addition to the penalty that decreases as 1 / sqrt(t)
 //
-// Only the sum of gradients G = t gbar is kept, so that a step touches the features of its row alone:
+// Why a step costs only the nonzeros of x: a cell holds only the sum of gradients G = t gbar, and a
+// weight is computed when it is read:
 //
 //   w = -soft(G, t lambda + gamma rho sqrt(t)) / (gamma sqrt(t))
 //
@@ -36,7 +37,7 @@ template <class Real_>
 class DualAveraging {
  public:
   using Real = Real_;
-  using Cell = Single<double>;  // G grows with t; a float would round its steps away
+  using Cell = Single<double>;  // G grows with t: a float would lose its steps
 
   struct Row {
     std::vector<double> G;
@@ -57,9 +58,9 @@ class DualAveraging {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ * in_.inverse),
-         scale = Pack<double>::all(scale_ * in_.unit)](std::size_t k, const Four<Cell>& cells,
-                                                       const Pack<Real>& x)
+    use([G_row = row.G.data(), threshold = Pack<double>::all(threshold_ * unit_.inverse),
+         scale = Pack<double>::all(scale_ * unit_.steps)](std::size_t k, const Four<Cell>& cells,
+                                                          const Pack<Real>& x)
             __attribute__((always_inline)) {
               const Pack<double> G = whole(cells), w = soft(G, threshold) * scale;
               G.store(G_row + k);
@@ -69,8 +70,8 @@ class DualAveraging {
 
   double prediction(const Row&, double dot) const { return dot + intercept(); }
 
-  // With strength = "auto" gamma is relative to the rows: strength times the mean of their squared
-  // norms so far, each times its weight. The intercept's x is 1.
+  // With strength = "auto" gamma is relative to the rows: strength times the mean so far of squared
+  // norms times weights. For the intercept x is 1.
   void see(double squared_norm, double weight) {
     row_norm_ = weight * squared_norm, row_weight_ = weight;
   }
@@ -80,7 +81,7 @@ class DualAveraging {
 
   template <class Use>
   void with_closer(const Row& row, double g, Use&& use) const {
-    use([G_row = row.G.data(), slope = Pack<double>::all(g * in_.inverse)](
+    use([G_row = row.G.data(), slope = Pack<double>::all(g * unit_.inverse)](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       spread(Pack<double>::load(G_row + k) + slope * converted<double>(x), cells);
     });
@@ -96,11 +97,11 @@ class DualAveraging {
 
   void next_pass() {}
 
-  // ---- what others may read ------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
     return static_cast<double>(
-        static_cast<Real>(soft(cell.value(), threshold_ * in_.inverse) * (scale_ * in_.unit)));
+        static_cast<Real>(soft(cell.value(), threshold_ * unit_.inverse) * (scale_ * unit_.steps)));
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const { return G_bias_ * scale_bias_; }
@@ -111,26 +112,29 @@ class DualAveraging {
   }
 
   bool valid(const Cell&) const { return true; }
-  bool dead(const Cell& cell) const { return cell == Cell{}; }  // G remembers
+  bool dead(const Cell& cell) const {
+    return cell == Cell{};
+  }  // a zero weight can have a nonzero G
 
-  // ---- rounds: {gbar}; G is kept in units of the steps before, so that cells begin the same whatever the
-  // clock is ------------------------------------------------------------------------------------
+  // ---- rounds: {gbar} ------------------------------------------------------------------------
 
   static constexpr std::size_t numbers_per_feature = 1;
   using Numbers = std::array<double, 1>;
   using InterceptNumbers = std::array<double, 1>;
 
   bool changes_without_update() const { return true; }
-  Numbers numbers_of(const Cell& cell) const { return {cell.value() * (in_.unit / steps())}; }
+  Numbers numbers_of(const Cell& cell) const { return {cell.value() * (unit_.steps / steps())}; }
   Cell cell_at_start(const Numbers& numbers) const { return Cell(numbers[0]); }
-  Cell cell_now(const Numbers& numbers) const { return Cell(numbers[0] * (steps() * in_.inverse)); }
+  Cell cell_now(const Numbers& numbers) const {
+    return Cell(numbers[0] * (steps() * unit_.inverse));
+  }
   InterceptNumbers intercept_numbers() const { return {G_bias_ / steps()}; }
   void set_intercept_numbers(const InterceptNumbers& numbers) { G_bias_ = numbers[0] * steps(); }
-  void begin_round() { in_.begin(steps()); }
-  void end_rounds() { in_ = {}; }
+  void begin_round() { unit_.begin(steps()); }
+  void end_rounds() { unit_ = {}; }
   template <class Archive>
   void archive_round(Archive& io) {
-    in_.archive(io);
+    unit_.archive(io);
   }
 
   template <class Archive>
@@ -142,7 +146,7 @@ class DualAveraging {
  private:
   double steps() const { return static_cast<double>(std::max<std::int64_t>(t_, 1)); }
 
-  // How G becomes w after t steps.
+  // Sets how G gives w after t steps.
   void set_weights() {
     threshold_ = scale_ = scale_bias_ = 0.0;
     if (t_ == 0) return;
@@ -155,17 +159,18 @@ class DualAveraging {
   }
 
   double lambda_;
-  bool fading_;  // the penalty of step t is lambda / t: on the sum of the losses, not on their mean
+  bool
+      fading_;  // the penalty of step t is lambda / t: it is on the sum of the losses, not the mean
   double strength_, rho_;
   bool relative_, fit_intercept_;
   std::int64_t t_ = 0;
   double G_bias_ = 0.0;
   double penalty_ = 0.0;                // sum of lambda over the steps
-  double norms_ = 0.0, weights_ = 0.0;  // sums behind a relative gamma
+  double norms_ = 0.0, weights_ = 0.0;  // sums for a relative gamma
   double row_norm_ = 0.0, row_weight_ = 0.0;
   double threshold_ = 0.0, scale_ = 0.0;  // w = soft(G, threshold) * scale
   double scale_bias_ = 0.0;
-  RoundUnit in_;  // the G of cells
+  RoundUnit unit_;  // the G of cells
 };
 
 }  // namespace thresher

@@ -1,3 +1,4 @@
+// Registers FTRL; the rule is in rules/ftrl.hpp.
 #include "thresher/rules/ftrl.hpp"
 
 #include "thresher/core/make_learner.hpp"

@@ -1,27 +1,29 @@
-// FTRL-Proximal with per-coordinate rates: H. B. McMahan et al., "Ad Click Prediction: a View from the
-// Trenches", KDD 2013, Algorithm 1 (R-8.4). Parameters are as published: l1 acts on the
-// summed gradient.
+// FTRL-Proximal with per-coordinate rates: H. B. McMahan et al., "Ad Click Prediction: a View from
+// the Trenches", KDD 2013, Algorithm 1 (R-8.4). Parameters are as in the paper: l1 acts on the sum
+// of gradients.
 //
 //   w = 0 if |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2)
 //   g = L'(w.x, y) x_j;   sigma = (sqrt(n + g^2) - sqrt(n)) / alpha;   z += g - sigma w;   n += g^2
 //
-// The weight is computed from z and n whenever it is asked for, so it returns to exact zero. The
-// intercept is a coordinate with l1 = l2 = 0.
+// The step of a coordinate is in rules/coordinate_steps.hpp, because lanes use it too.
+//
+// Why a step costs only the nonzeros of x: a cell holds z and n, and the weight is computed from
+// them when it is read. It can be exactly zero. The intercept is a coordinate with l1 = l2 = 0.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "thresher/core/cell.hpp"
-#include "thresher/core/coordinate.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/pack.hpp"
+#include "thresher/rules/coordinate_steps.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/schedule/steering.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"
@@ -34,20 +36,19 @@ class FTRL {
   using Real = Real_;
 
   using Cell = Pair<Real, Real>;  // z, n
+  using Arithmetic = FTRLArithmetic;
 
   struct Row {
     std::vector<Real> z, n, w;
     void resize(std::size_t count) {
       if (z.size() >= count) return;
       n.resize(count), w.resize(count);
-      z.resize(count);  // last: its size tells whether all are large enough
+      z.resize(count);  // resized last: the test above uses its size for all three
     }
   };
 
   explicit FTRL(const Params& params)
-      : least_l1_(static_cast<Real>(params.number("l1"))),
-        l1_(least_l1_),
-        steering_(params.number("target_nnz", 0.0)),
+      : l1_(static_cast<Real>(params.number("l1")), params.number("target_nnz", 0.0)),
         l2_(static_cast<Real>(params.number("l2"))),
         alpha_(params.number("alpha")),
         beta_(params.number("beta")),
@@ -57,12 +58,11 @@ class FTRL {
 
   template <class Use>
   void with_opener(Row& row, Use&& use) const {
-    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
-         l1 = Pack<Real>::all(l1_), a = Pack<Real>::all(inverse_alpha()),
-         c = Pack<Real>::all(-floor())](std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
+    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(), c = constant_packs()](
+            std::size_t k, const Four<Cell>& cells, const Pack<Real>& x)
             __attribute__((always_inline)) {
               const Pack<Real> z = half<0>(cells), n = half<1>(cells);
-              const Pack<Real> w = ftrl_weight(z, n, l1, a, c);
+              const Pack<Real> w = Arithmetic::weight(z, n, c);
               z.store(z_row + k), n.store(n_row + k), w.store(w_row + k);
               return w * x;
             });
@@ -72,16 +72,16 @@ class FTRL {
 
   void see(double, double) {}
 
-  // n adds up squares, and a float overflows at 3e38. NaN does not fit either.
+  // n is a sum of squares, and a float overflows at 3e38. NaN does not fit either.
   bool fits(double gradient) const { return std::fabs(gradient) < 1e15; }
 
   template <class Use>
   void with_closer(const Row& row, double slope, Use&& use) const {
-    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(),
-         s = Pack<Real>::all(static_cast<Real>(slope)), a = Pack<Real>::all(inverse_alpha())](
+    use([z_row = row.z.data(), n_row = row.n.data(), w_row = row.w.data(), c = constant_packs(),
+         s = Pack<Real>::all(static_cast<Real>(slope))](
             std::size_t k, const Pack<Real>& x, Four<Cell>& cells) __attribute__((always_inline)) {
       Pack<Real> z = Pack<Real>::load(z_row + k), n = Pack<Real>::load(n_row + k);
-      ftrl_step(z, n, Pack<Real>::load(w_row + k), s * x, a);
+      Arithmetic::step(z, n, Pack<Real>::load(w_row + k), s * x, c);
       zip(z, n, cells);
     });
   }
@@ -97,25 +97,19 @@ class FTRL {
 
   void next_pass() {}
 
-  // l1 acts on z whenever a weight is read: as large as the first z that is one too many, it leaves as
-  // many weights as are wanted, exactly.
-  bool steering_due() const { return steering_.due(t_); }
+  bool steering_due() const { return l1_.due(t_); }
   template <class Each>
   void steer(Each&& each) {
-    if (!steering_.wanted()) return;
-    std::vector<Real> sizes;
+    if (!l1_.wanted()) return;
+    std::vector<Real> sizes;  // |z|
     each([&](const Cell& cell) { sizes.push_back(std::fabs(cell.first())); });
-    l1_ = least_l1_;
-    if (static_cast<double>(sizes.size()) <= steering_.target()) return;
-    const auto first_too_many = sizes.begin() + static_cast<std::ptrdiff_t>(steering_.target());
-    std::nth_element(sizes.begin(), first_too_many, sizes.end(), std::greater<Real>());
-    l1_ = std::max(least_l1_, *first_too_many);
+    l1_.steer(std::move(sizes));
   }
 
-  // ---- what others may read ------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
-    return soft(cell.first(), l1_) / (-floor() - std::sqrt(cell.second()) * inverse_alpha());
+    return soft(cell.first(), l1()) / (-floor() - std::sqrt(cell.second()) * inverse_alpha());
   }
   double average(const Cell& cell) const { return weight(cell); }
   double intercept() const {
@@ -128,9 +122,7 @@ class FTRL {
   }
 
   bool valid(const Cell&) const { return true; }
-  bool dead(const Cell& cell) const {
-    return cell == Cell{};
-  }  // n remembers: a zero weight is not dead
+  bool dead(const Cell& cell) const { return cell == Cell{}; }  // a zero weight can have z and n
 
   // ---- rounds: {z, n} --------------------------------------------------------------------------
 
@@ -149,24 +141,32 @@ class FTRL {
     bias_z_ = numbers[0], bias_n_ = numbers[1];
   }
 
-  // ---- as vectors need them ------------------------------------------------------------------
+  // ---- constants of the formulas, also for lanes (lanes/ftrl_lanes.hpp) ----------------------
 
-  Real l1() const { return l1_; }
-  Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
-
-  // What is below the fraction when n = 0. Never 0, so that a coordinate with z = n = 0 has weight 0.
-  Real floor() const {
-    return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
+  std::array<Real, constants_of<Arithmetic>> constants() const {
+    return {l1(), inverse_alpha(), -floor()};
   }
 
   template <class Archive>
   void archive(Archive& io) {
-    io(bias_z_), io(bias_n_), io(t_), io(l1_);
+    io(bias_z_), io(bias_n_), io(t_), l1_.archive(io);
   }
 
  private:
-  Real least_l1_, l1_;  // as given; as it is now
-  Steering steering_;
+  auto constant_packs() const {
+    const auto own = constants();
+    return constants_from<Arithmetic, Pack<Real>>(
+        [&](std::size_t i) { return Pack<Real>::all(own[i]); });
+  }
+  Real l1() const { return l1_.now(); }
+  Real inverse_alpha() const { return static_cast<Real>(1.0 / alpha_); }
+
+  // The denominator for n = 0. Never 0: a coordinate with z = n = 0 has weight 0.
+  Real floor() const {
+    return std::max(static_cast<Real>(beta_ / alpha_) + l2_, std::numeric_limits<Real>::min());
+  }
+
+  SteeredThreshold<Real> l1_;
   Real l2_;
   double alpha_, beta_;
   bool fit_intercept_;

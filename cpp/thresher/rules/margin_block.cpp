@@ -26,23 +26,23 @@ class MarginBlockOf final : public MarginBlock {
       : tau_(params.number("epsilon")), params_(params), rule_(params), store_(width) {}
 
   std::vector<double> products(const Batch& batch, const Visit& visit) override {
-    shares_.clear();
+    parts_.clear();
     Rows<Real> rows(batch, visit, store_.width());
-    while (rows.next()) shares_.push_back(open(rows).dot);
-    return shares_;
+    while (rows.next()) parts_.push_back(open(rows).dot);
+    return parts_;
   }
 
   std::vector<bool> learn(const Batch& batch, const Visit& visit, const double* sums,
                           const float* reach) override {
-    if (shares_.size() != static_cast<std::size_t>(visit.last - visit.first))
-      throw std::invalid_argument("rows are learned whose products were not computed before");
-    std::vector<bool> updated(shares_.size());
+    if (parts_.size() != static_cast<std::size_t>(visit.last - visit.first))
+      throw std::invalid_argument("learn: the rows must be those of the last products");
+    std::vector<bool> updated(parts_.size());
     Rows<Real> rows(batch, visit, store_.width());
     for (std::size_t i = 0; rows.next(); ++i) {
       const double r = reach[rows.row()];
       if (!Everywhere && r == 0.0) continue;
       const Inner inner = open(rows);
-      const double p = sums[i] + r * (inner.dot - shares_[i]);
+      const double p = sums[i] + r * (inner.dot - parts_[i]);
       const double y = rows.label();
       const double g = y * p <= tau_ ? rows.weight() * -y : 0.0;
       if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
@@ -55,7 +55,7 @@ class MarginBlockOf final : public MarginBlock {
         rule_.reset_ledger();
       }
     }
-    shares_.clear();
+    parts_.clear();
     return updated;
   }
 
@@ -77,7 +77,7 @@ class MarginBlockOf final : public MarginBlock {
   std::vector<std::byte> state() const override {
     Saver save;
     save(std::uint64_t{sizeof(Cell)});
-    const_cast<Rule&>(rule_).archive(save);  // saving reads
+    const_cast<Rule&>(rule_).archive(save);  // a Saver only reads
     std::uint64_t count = 0;
     store_.each([&](std::uint64_t, const Cell&) { ++count; });
     save(count);
@@ -105,12 +105,12 @@ class MarginBlockOf final : public MarginBlock {
     }
     if (!restore.finished())
       throw std::invalid_argument("the state of a block has bytes left over");
-    rule_ = std::move(rule), store_ = std::move(store);  // all or nothing
-    shares_.clear();
+    rule_ = std::move(rule), store_ = std::move(store);
+    parts_.clear();
   }
 
  private:
-  // The dot is with the intercept.
+  // The dot includes the intercept.
   Inner open(Rows<Real>& rows) {
     row_.resize((rows.count() + pack_size - 1) / pack_size * pack_size);
     Inner inner = open_row(rule_, store_, rows, row_, places_);
@@ -124,11 +124,11 @@ class MarginBlockOf final : public MarginBlock {
   Store store_;
   typename Store::Places places_;
   typename Rule::Row row_;
-  std::vector<double> shares_;  // of the rows whose products were asked for
+  std::vector<double> parts_;  // q_i of the rows of the last products()
 };
 
-// Which block a key is in: a matter of the key and the number of blocks alone. Neighbours are strewn, as
-// features of a file are often numbered by how frequent they are.
+// The block of a key; it depends only on the key and the number of blocks. Consecutive keys get
+// different blocks: features of a file are often numbered by frequency.
 std::size_t block_of(std::uint64_t key, std::size_t blocks) {
   return static_cast<std::size_t>(Random::mixed(key + 0x9E3779B97F4A7C15u) % blocks);
 }
@@ -150,7 +150,7 @@ std::unique_ptr<MarginBlock> make_margin_block(const std::string& dtype, std::ui
 template <class Real>
 std::vector<CutRows<Real>> cut_columns(const Batch& batch, std::uint64_t width, std::size_t blocks,
                                        bool intercept, double& squares) {
-  constexpr double most = 1e9;  // of r: it stays finite
+  constexpr double most = 1e9;  // the largest r, so that it stays finite
   std::vector<CutRows<Real>> cut(blocks);
   const auto count = static_cast<std::size_t>(batch.rows);
   for (auto& block : cut) block.counts.resize(count), block.reach.resize(count);
@@ -174,7 +174,7 @@ std::vector<CutRows<Real>> cut_columns(const Batch& batch, std::uint64_t width, 
       rows.check_values();
       throw DataError(rows.row(), "the sum of the squares of its values overflows");
     }
-    for (std::size_t b = 0; b < blocks; ++b)  // a row of zeros is there for all
+    for (std::size_t b = 0; b < blocks; ++b)  // a row of zeros belongs to all blocks
       cut[b].reach[row] =
           static_cast<float>(own[b] > 0.0 ? std::min(sum / own[b], most) : sum == 0.0);
     squares = std::max(squares, sum);

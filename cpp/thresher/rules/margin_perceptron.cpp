@@ -1,3 +1,4 @@
+// Registers the margin perceptron; the rule is in rules/margin_perceptron.hpp.
 #include "thresher/rules/margin_perceptron.hpp"
 
 #include "thresher/core/make_learner.hpp"

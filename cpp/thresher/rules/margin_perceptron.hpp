@@ -3,15 +3,16 @@
 //
 //   if y w.x <= tau:   w_j <- S(w_j + eta y x_j, lambda)   for every x_j that is not 0
 //
-//   tau     margin: the loss is max(0, tau - y w.x), so a row beyond the margin has no gradient
+//   tau     margin: the loss is max(0, tau - y w.x); a row with y w.x > tau makes no update
 //   lambda  l1, not multiplied by eta
 //   S       soft threshold
 //
-// With `Everywhere` an update shrinks every weight, and not those of its row alone: an event in the
-// ledger, which a weight pays when it is next used.
+// With `Everywhere` an update shrinks every weight, not only those of its row: it is an
+// event in the ledger, and a weight applies it when it is next used. So a step costs only the
+// nonzeros of x.
 //
-// The rule keeps what its certificates need: with v_j = w_j + eta y x_j an update takes
-// eps = sum of lambda |v_j| where |v_j| >= lambda, of v_j^2 where not, and
+// The rule keeps the sums of its certificates. With v_j = w_j + eta y x_j, an
+// update has eps = the sum over j of lambda |v_j| if |v_j| >= lambda, else v_j^2, and
 //
 //   ||w||^2 <= sum over updates of eta^2 ||x||^2 + 2 eta y w.x - eps
 //
@@ -41,7 +42,8 @@ class MarginPerceptron {
  public:
   using Real = Real_;
   using Stamp = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
-  using Cell = std::conditional_t<Everywhere, Pair<Real, Stamp>, Single<Real>>;  // w_j, event paid
+  using Cell =
+      std::conditional_t<Everywhere, Pair<Real, Stamp>, Single<Real>>;  // w_j, event applied
 
   struct Row {
     std::vector<Real> w;
@@ -96,9 +98,9 @@ class MarginPerceptron {
     use([=, w_row = row.w.data(), sums = &sums_](std::size_t k, const Pack<Real>& x,
                                                  Four<Cell>& cells) __attribute__((always_inline)) {
       const Pack<Real> w = Pack<Real>::load(w_row + k), v = w + step * x;
-      if constexpr (Everywhere) {  // the event follows: it takes its part from v as from all others
+      if constexpr (Everywhere) {  // the event of this update shrinks v, as all weights
         zip(v, stamps, cells);
-      } else {  // x = 0 behind the end of the row, and where a zero is stored: not touched
+      } else {  // x = 0 after the end of the row, and for stored zeros: no change
         const Pack<Real> result = where(x, soft(v, lambda), w);
         sums->born += where(result, Pack<Real>::all(1), Pack<Real>::all(0)) -
                       where(w, Pack<Real>::all(1), Pack<Real>::all(0));
@@ -124,20 +126,20 @@ class MarginPerceptron {
 
   void next_pass() {}
 
-  // The row whose loss made this update: a certificate counts how many different ones there were.
+  // This row made an update: a certificate needs the number of different rows that did.
   void count_updated_row(std::int64_t row) {
     const auto word = static_cast<std::size_t>(row / 64);
-    if (word >= blamed_.size()) blamed_.resize(word + 1);
+    if (word >= updated_.size()) updated_.resize(word + 1);
     const std::uint64_t bit = std::uint64_t{1} << (row % 64);
-    culprits_ += !(blamed_[word] & bit);
-    blamed_[word] |= bit;
+    updated_rows_ += !(updated_[word] & bit);
+    updated_[word] |= bit;
   }
 
-  // Learning pauses after an update that leaves at least this many weights that are not zero.
+  // Learning pauses after an update that leaves at least this many nonzero weights.
   void pause_at(std::int64_t nonzeros) { pause_at_ = nonzeros; }
   bool pausing() const { return pausing_; }
 
-  // ---- what others may read ------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------
 
   double weight(const Cell& cell) const {
     if constexpr (Everywhere)
@@ -153,7 +155,7 @@ class MarginPerceptron {
   std::map<std::string, double> facts() const {
     return {{"nonzeros", static_cast<double>(nonzeros_)},
             {"updates", static_cast<double>(updates_)},
-            {"culprits", static_cast<double>(culprits_)},
+            {"culprits", static_cast<double>(updated_rows_)},
             {"norm_bound", bound_},
             {"least_shrinkage", updates_ ? least_eps_ : 0.0},
             {"squared_radius", radius_}};
@@ -192,8 +194,8 @@ class MarginPerceptron {
   template <class Archive>
   void archive(Archive& io) {
     ledger_.archive(io);
-    io(bias_), io(updates_), io(culprits_), io(bound_), io(least_eps_), io(radius_);
-    io(nonzeros_), io(pause_at_), io(pausing_), io(blamed_);
+    io(bias_), io(updates_), io(updated_rows_), io(bound_), io(least_eps_), io(radius_);
+    io(nonzeros_), io(pause_at_), io(pausing_), io(updated_);
   }
 
  private:
@@ -208,11 +210,11 @@ class MarginPerceptron {
   double bias_ = 0.0;
   double p_ = 0.0, row_norm_ = 0.0;  // of the current row
   Sums sums_;
-  std::int64_t updates_ = 0, culprits_ = 0, nonzeros_ = 0;
+  std::int64_t updates_ = 0, updated_rows_ = 0, nonzeros_ = 0;
   std::int64_t pause_at_ = std::numeric_limits<std::int64_t>::max();
   bool pausing_ = false;
   double bound_ = 0.0, least_eps_ = std::numeric_limits<double>::infinity(), radius_ = 0.0;
-  std::vector<std::uint64_t> blamed_;  // a bit for each row
+  std::vector<std::uint64_t> updated_;  // a bit for each row
 };
 
 }  // namespace thresher

@@ -1,3 +1,4 @@
+// Registers mirror descent; the rule is in rules/mirror_descent.hpp.
 #include "thresher/rules/mirror_descent.hpp"
 
 #include "thresher/core/registry.hpp"
@@ -5,7 +6,7 @@
 namespace thresher {
 namespace {
 
-// A learner of its own, dense and in double precision whatever the store and the number type are.
+// Not a RuleLearner: always dense and in double precision, for any store and dtype.
 std::unique_ptr<Learner> make(const std::string&, std::uint64_t width, const Params& params) {
   const Loss loss(params.word("loss"), params.number("epsilon"), params.number("quantile"));
   return std::make_unique<MirrorDescent>(width, loss, params);

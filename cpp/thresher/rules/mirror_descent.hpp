@@ -1,21 +1,22 @@
-// Stochastic mirror descent made sparse, SMIDAS: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for
-// l1 Regularized Loss Minimization", ICML 2009; as in S. Xie et al., "Efficient and Numerically Stable
-// Sparse Learning", ECML PKDD 2010, eq 8 to 10 (R-11).
+// Stochastic mirror descent made sparse (SMIDAS): S. Shalev-Shwartz, A. Tewari, "Stochastic Methods
+// for l1 Regularized Loss Minimization", ICML 2009; in the form of S. Xie et al., "Efficient and
+// Numerically Stable Sparse Learning", ECML PKDD 2010, eq 8 to 10 (R-11).
 //
-//   w_j = sgn(theta_j) |theta_j|^(p-1) / ||theta||_p^(p-2)            w = 0 where theta = 0
-//   theta <- S(theta - eta L'(w . x, y) x, a)                          on every coordinate, at every step
+//   w_j = sgn(theta_j) |theta_j|^(p-1) / ||theta||_p^(p-2)   w = 0 if theta = 0
+//   theta <- S(theta - eta L'(w . x, y) x, a)                on every coordinate, at every step
 //
-//   theta  dual vector; p = 2 gives w = theta, truncated gradient with K = 1
-//   a      l1 ("paper", eq 9), or eta * l1 ("scaled", the source)       (A-12)
-//   b      the intercept: outside the norm, never thresholded
+//   theta  dual vector; p = 2 gives w = theta: truncated gradient with K = 1
+//   a      l1 ("paper", eq 9), or eta * l1 ("scaled", as in the authors' code)       (A-12)
+//   b      the intercept: not part of the norm, not thresholded
 //
-// Powers are taken of |theta_j| / m, m = max |theta|, so that none overflows (R-11.3):
+// With m = max |theta|, powers are computed of |theta_j| / m <= 1, so that none overflows (R-11.3):
 //
 //   w_j = sgn(theta_j) m (|theta_j|/m)^(p-1) / (sum_i (|theta_i|/m)^p)^((p-2)/p)
 //
-// A step costs the nonzeros of theta besides those of x, for every coordinate is thresholded and the norm
-// is of all (R-11.4): this is no RuleLearner. The coordinates that are not zero are kept in a list, and
-// those too small to change the sum are not raised to a power.
+// The time of a step grows with the nonzeros of x and of theta, because every step thresholds all
+// coordinates and computes the norm of all (R-11.4). So this is a learner with its own loop, not a
+// Rule. It is fast because it keeps a list of the nonzero coordinates, and does not raise
+// coordinates to a power that are too small to change the norm.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +30,7 @@
 #include "thresher/core/archive.hpp"
 #include "thresher/core/learner.hpp"
 #include "thresher/core/power.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/loss/safe_rate.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/schedule/rate.hpp"
@@ -79,7 +81,7 @@ class MirrorDescent final : public Learner, public RoundLearner {
       if (g != 0.0) move(rows, eta * g * scale);
       const double a = scaled_ ? eta * l1_ : l1_;
       threshold(a);
-      owed_ += a;
+      thresholds_ += a;
       measure();
       if (fit_intercept_) bias_ -= eta_bias * g;
       if (relative_) norms_.finish();
@@ -105,7 +107,7 @@ class MirrorDescent final : public Learner, public RoundLearner {
   }
 
   SparseWeights weights(bool) const override {
-    std::vector<std::uint64_t> keys(live_);
+    std::vector<std::uint64_t> keys(nonzero_);
     std::sort(keys.begin(), keys.end());
     SparseWeights result;
     for (const std::uint64_t key : keys) {
@@ -115,9 +117,9 @@ class MirrorDescent final : public Learner, public RoundLearner {
     return result;
   }
 
-  // A weight may be too small for a number where its theta is not.
+  // A weight can underflow to zero while its theta does not.
   std::int64_t nonzeros(bool) const override {
-    return std::count_if(live_.begin(), live_.end(),
+    return std::count_if(nonzero_.begin(), nonzero_.end(),
                          [this](std::uint64_t key) { return weight(theta_[key]) != 0.0; });
   }
 
@@ -125,17 +127,17 @@ class MirrorDescent final : public Learner, public RoundLearner {
   const Tally& tally() const override { return tally_; }
   double rate() const override { return last_eta_; }
   std::size_t bytes() const override {
-    return theta_.capacity() * sizeof(double) + live_.capacity() * sizeof(std::uint64_t);
+    return theta_.capacity() * sizeof(double) + nonzero_.capacity() * sizeof(std::uint64_t);
   }
 
-  // The coordinates are saved in the order of the list, which is that of the sum.
+  // Saves the coordinates in the order of the list: the norm sums them in this order.
   std::vector<std::byte> state() const override {
     Saver save;
     save(signature);
-    auto& self = const_cast<MirrorDescent&>(*this);  // saving reads
+    auto& self = const_cast<MirrorDescent&>(*this);  // a Saver only reads
     self.clock(save);
-    save(live_);
-    for (const std::uint64_t key : live_) save(theta_[key]);
+    save(nonzero_);
+    for (const std::uint64_t key : nonzero_) save(theta_[key]);
     return save.take();
   }
 
@@ -147,8 +149,8 @@ class MirrorDescent final : public Learner, public RoundLearner {
       throw std::invalid_argument("the state is of a learner of another rule or number type");
     MirrorDescent other(*this, std::vector<double>(theta_.size(), 0.0));
     other.clock(restore);
-    restore(other.live_);
-    for (const std::uint64_t key : other.live_) {
+    restore(other.nonzero_);
+    for (const std::uint64_t key : other.nonzero_) {
       double theta = 0.0;
       restore(theta);
       if (key >= theta_.size() || other.theta_[key] != 0.0 || theta == 0.0 || !std::isfinite(theta))
@@ -156,20 +158,22 @@ class MirrorDescent final : public Learner, public RoundLearner {
       other.theta_[key] = theta;
     }
     if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
-    take_clock(other);  // all or nothing
+    take_clock(other);  // from here on nothing throws
     round_ = false;
-    theta_ = std::move(other.theta_), live_ = std::move(other.live_);
+    theta_ = std::move(other.theta_), nonzero_ = std::move(other.nonzero_);
     threshold(0.0), measure();
   }
 
-  // ---- rounds: {theta}. The sum over theta is in the order of the list, so the list begins a round in the
-  // order of keys. All thresholds of a round together are one, their sum ---------------------------
+  // ---- rounds: {theta} -----------------------------------------------------------------------
+  //
+  // The norm is summed in the order of the list, so at the start of a round the list is in the
+  // order of keys. All thresholds of a round together are one threshold: their sum.
 
   std::size_t numbers_per_feature() const override { return 1; }
 
   std::vector<std::byte> clock() const override {
     Saver save;
-    const_cast<MirrorDescent&>(*this).clock(save);  // saving reads
+    const_cast<MirrorDescent&>(*this).clock(save);  // a Saver only reads
     return save.take();
   }
   void set_clock(std::span<const std::byte> bytes) override {
@@ -177,17 +181,17 @@ class MirrorDescent final : public Learner, public RoundLearner {
     Restorer restore(bytes);
     like.clock(restore);
     if (!restore.finished()) throw std::invalid_argument("the clock has bytes left over");
-    take_clock(like);  // all or nothing
+    take_clock(like);
   }
 
   void begin_round() override {
     if (round_) throw std::invalid_argument("a round is already in progress");
     round_ = true;
-    begun_ = live_;
-    begun_theta_.clear();
-    for (const std::uint64_t key : begun_) begun_theta_.push_back(theta_[key]);
+    nonzero_at_start_ = nonzero_;
+    theta_at_start_.clear();
+    for (const std::uint64_t key : nonzero_) theta_at_start_.push_back(theta_[key]);
     updates_.assign(theta_.size(), 0);
-    owed_ = 0.0;
+    thresholds_ = 0.0;
   }
 
   RoundResult end_round() override {
@@ -199,29 +203,29 @@ class MirrorDescent final : public Learner, public RoundLearner {
       result.keys.push_back(key), result.updates.push_back(updates_[key]);
       result.numbers.push_back(theta_[key]);
     }
-    for (const std::uint64_t key : live_) theta_[key] = 0.0;
-    live_ = std::move(begun_);
-    for (std::size_t i = 0; i < live_.size(); ++i) theta_[live_[i]] = begun_theta_[i];
+    for (const std::uint64_t key : nonzero_) theta_[key] = 0.0;
+    nonzero_ = std::move(nonzero_at_start_);
+    for (std::size_t i = 0; i < nonzero_.size(); ++i) theta_[nonzero_[i]] = theta_at_start_[i];
     threshold(0.0), measure();
-    begun_.clear(), begun_theta_.clear(), updates_.clear();
+    nonzero_at_start_.clear(), theta_at_start_.clear(), updates_.clear();
     return result;
   }
 
   std::vector<std::byte> pending() const override {
     if (l1_ == 0.0) return {};
     Saver save;
-    save(owed_);
+    save(thresholds_);
     return save.take();
   }
   void apply_pending(std::span<const std::byte> pending, std::span<double> numbers) const override {
-    double owed = 0.0;
+    double a = 0.0;
     if (!pending.empty()) {
       Restorer restore(pending);
-      restore(owed);
+      restore(a);
       if (!restore.finished())
         throw std::invalid_argument("the pending events have bytes left over");
     }
-    for (double& theta : numbers) theta = soft(theta, owed);
+    for (double& theta : numbers) theta = soft(theta, a);
   }
 
   void set_numbers(std::span<const std::uint64_t> keys, std::span<const double> numbers) override {
@@ -230,10 +234,10 @@ class MirrorDescent final : public Learner, public RoundLearner {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (keys[i] >= theta_.size())
         throw std::invalid_argument("a feature number is not below the width");
-      if (theta_[keys[i]] == 0.0 && numbers[i] != 0.0) live_.push_back(keys[i]);
+      if (theta_[keys[i]] == 0.0 && numbers[i] != 0.0) nonzero_.push_back(keys[i]);
       theta_[keys[i]] = numbers[i];
     }
-    std::sort(live_.begin(), live_.end());
+    std::sort(nonzero_.begin(), nonzero_.end());
     threshold(0.0), measure();
   }
   std::int64_t nonzeros_at(std::span<const std::byte>, std::span<const double> numbers,
@@ -298,8 +302,8 @@ class MirrorDescent final : public Learner, public RoundLearner {
     return inner;
   }
 
-  // (p - 1) ||x||_p^2: what bounds, in the geometry of the p-norm, how far a step moves the prediction of
-  // its row. It takes the place of ||x||^2 in relative rates.
+  // (p - 1) ||x||_p^2 bounds how much a step changes the prediction of its row, in the geometry of
+  // the p-norm. Relative rates use it instead of ||x||^2.
   double relative_norm(const Rows<double>& rows, double squares) {
     if (p_ == 2.0 || squares == 0.0) return squares;
     size_.resize(rows.count());
@@ -316,34 +320,34 @@ class MirrorDescent final : public Learner, public RoundLearner {
         const auto key = static_cast<std::size_t>(keys[k]);
         const double before = theta_[key];
         theta_[key] = before - step * rows.values()[k];
-        if (before == 0.0 && theta_[key] != 0.0) live_.push_back(key);
+        if (before == 0.0 && theta_[key] != 0.0) nonzero_.push_back(key);
         if (round_) updates_[key] += rows.values()[k] != 0;
       }
     });
   }
 
-  // Every coordinate is shrunk; those that reach zero leave the list, and m is the largest of the rest.
+  // Thresholds every coordinate, removes zeros from the list, and sets m.
   void threshold(double a) {
     std::size_t kept = 0;
-    m_ = 0.0, size_.resize(live_.size());
-    for (const std::uint64_t key : live_) {
+    m_ = 0.0, size_.resize(nonzero_.size());
+    for (const std::uint64_t key : nonzero_) {
       const double theta = theta_[key] = soft(theta_[key], a);
       m_ = std::max(m_, std::fabs(theta));
-      live_[kept] = key, size_[kept] = std::fabs(theta);
+      nonzero_[kept] = key, size_[kept] = std::fabs(theta);
       kept += theta != 0.0;
     }
-    live_.resize(kept), size_.resize(kept);
+    nonzero_.resize(kept), size_.resize(kept);
   }
 
-  // (|theta|/m)^p below 1e-24: a million million of them do not change a sum of at least 1.
+  // A coordinate with |theta|/m below this has (|theta|/m)^p < 1e-24: 10^12 of them do not change a
+  // sum of at least 1.
   double least_share() const { return std::exp(-55.0 / p_); }
 
-  // ||theta||_p, as m and the factor of the weights.
+  // Sets the factor of the weights, from ||theta||_p.
   void measure() {
     factor_ = 1.0;
-    if (p_ == 2.0 || live_.empty()) return;
-    // (|theta|/m)^p below 1e-24: a million million of them do not change a sum of at least 1.
-    const double sum = sum_of_powers(size_.data(), size_.size(), m_, p_, m_ * std::exp(-55.0 / p_));
+    if (p_ == 2.0 || nonzero_.empty()) return;
+    const double sum = sum_of_powers(size_.data(), size_.size(), m_, p_, m_ * least_share());
     factor_ = m_ * std::pow(sum, -(p_ - 2.0) / p_);
   }
 
@@ -352,10 +356,10 @@ class MirrorDescent final : public Learner, public RoundLearner {
     return std::copysign(factor_ * std::pow(std::fabs(theta) / m_, p_ - 1.0), theta);
   }
 
-  [[noreturn]] void report(const Batch& batch, const Rows<double>& culprit) const {
-    culprit.check_values();
+  [[noreturn]] void report(const Batch& batch, const Rows<double>& rows) const {
+    rows.check_values();
     throw Divergence("the weights diverged at step " + std::to_string(t_ + 1) + ", row " +
-                     std::to_string(culprit.row()) + ": lower eta0; for these rows " +
+                     std::to_string(rows.row()) + ": lower eta0; for these rows " +
                      shown(safe_rate<double>(batch, loss_) / (p_ - 1.0)) + " is safe");
   }
 
@@ -363,21 +367,20 @@ class MirrorDescent final : public Learner, public RoundLearner {
   Rate rate_;
   double p_, l1_;
   bool scaled_, relative_, fit_intercept_;
-  Relative norms_;
+  RelativeRate norms_;
   Tally tally_;
   std::int64_t t_ = 0;  // steps done
   double bias_ = 0.0, last_eta_ = 0.0;
   std::vector<double> theta_;
-  std::vector<std::uint64_t> live_;  // where theta is not zero, each once
-  std::vector<double> size_;         // staging: |theta| of the list, |x| of a row
-  double m_ = 0.0, factor_ = 1.0;    // max |theta|, and m / ||theta / m||_p^(p-2)
+  std::vector<std::uint64_t> nonzero_;  // where theta is not zero, each once
+  std::vector<double> size_;            // scratch: |theta| of the list, or |x| of a row
+  double m_ = 0.0, factor_ = 1.0;       // max |theta|, and m / ||theta / m||_p^(p-2)
 
-  // Of the round: whether one is on, how it began, updates of each coordinate, and the sum of the thresholds.
-  bool round_ = false;
-  std::vector<std::uint64_t> begun_;
-  std::vector<double> begun_theta_;
-  std::vector<std::uint32_t> updates_;
-  double owed_ = 0.0;
+  bool round_ = false;  // a round is in progress
+  std::vector<std::uint64_t> nonzero_at_start_;
+  std::vector<double> theta_at_start_;
+  std::vector<std::uint32_t> updates_;  // number of updates of each coordinate in the round
+  double thresholds_ = 0.0;             // sum of the thresholds of all steps of the round
 };
 
 }  // namespace thresher

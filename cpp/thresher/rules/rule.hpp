@@ -1,21 +1,23 @@
-// What a rule is. A rule owns the state of one coordinate, its Cell (all bytes zero: never seen), and
-// the state that all cells share, its clock. A learner (core/basic_rule_learner.hpp) calls it for a row:
+// What a rule is. A rule owns the state of one coordinate, its Cell (all bytes zero: never seen),
+// and the state that all cells share, its clock. A learner (core/basic_rule_learner.hpp) calls it
+// for a row:
 //
-//   with_opener(row, use)     calls use(open). open(k, cells, x) gets the cells of features k to k + 3
-//                             of the row, and their values. It applies pending events, keeps in `row`
-//                             what the step needs, and returns the four terms of the inner product.
-//                             After the end of the row the last cell is repeated, with x = 0.
+//   with_opener(row, use)     calls use(open). open(k, cells, x) gets the cells of features k to
+//                             k + 3 of the row, and their values. It applies pending events, keeps
+//                             in `row` what the step needs, and returns the four terms of the inner
+//                             product. After the end of the row the last cell is repeated: x = 0
 //   prediction(row, dot)      returns the raw prediction p
 //   see(norm, weight)         gets the squared norm and the weight of the row, before the step
-//   with_closer(row, g, use)  calls use(close). close(k, x, cells) makes the step for the loss gradient
-//                             g * x: it sets the four new cells
+//   with_closer(row, g, use)  calls use(close). close(k, x, cells) makes the step for the loss
+//                             gradient g * x: it sets the four new cells
 //   finish(g)                 makes the step of the intercept and advances the clock
 //
 // open and close are made once per row, and contain only what the rule does in that row. They are
-// inlined between the memory accesses of the store. If g = 0, only finish is called: no cell changes.
+// inlined between the memory accesses of the store. If g = 0, only finish is called: no cell
+// changes.
 //
-// `weight` and `average` read a cell as it is now, with all pending events applied, and write nothing:
-// reading never changes a model.
+// `weight` and `average` read a cell as it is now, with all pending events applied, and write
+// nothing: reading never changes a model.
 #pragma once
 
 #include <concepts>
@@ -59,12 +61,12 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
 
 // ---- what only some rules have -----------------------------------------------------------------
 //
-// `facts()` returns numbers that only this rule keeps, by name. `count_updated_row(row)` is called for
-// each row that made an update. Learning in rounds: see RoundRule in averaging/round.hpp.
+// `facts()` returns numbers that only this rule keeps, by name. `count_updated_row(row)` is called
+// for each row that made an update. Learning in rounds: see RoundRule in averaging/round.hpp.
 
-// Writes shrink events in a ledger (shrinkage/ledger.hpp). When the ledger is full, a sweep sets every
-// cell to settled(cell), where all events are applied, and the ledger starts again. The step at which
-// this happens depends on the clock alone.
+// Writes shrink events in a ledger (shrinkage/ledger.hpp). When the ledger is full, a sweep sets
+// every cell to settled(cell), where all events are applied, and the ledger starts again. The step
+// at which this happens depends on the clock alone.
 template <class R>
 concept LedgerRule = Rule<R> && requires(R rule, const R& fixed, const typename R::Cell& cell) {
   { fixed.sweep_due() } -> std::same_as<bool>;
@@ -101,9 +103,9 @@ concept PausingRule = Rule<R> && requires(R rule, const R& fixed, std::int64_t n
   { fixed.pausing() } -> std::same_as<bool>;
 };
 
-// Keeps the sums of the regret certificate (rules/regret_certificate.hpp). with_closer charges the pulls
-// of the cells it writes; the learner charges those of all cells before a sweep; facts(pending) adds
-// those that are still pending.
+// Keeps the sums of the regret certificate (rules/regret_certificate.hpp). with_closer adds the
+// pulls of the cells that it writes; before a sweep, the learner adds those of all cells by
+// charge(); facts(pending) adds those that are still pending.
 template <class R>
 concept CertifyingRule = Rule<R> && requires(R rule, const R& fixed, const typename R::Cell& cell) {
   { fixed.certifies() } -> std::same_as<bool>;

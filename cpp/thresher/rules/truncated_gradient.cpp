@@ -1,3 +1,4 @@
+// Registers truncated gradient; the rule is in rules/truncated_gradient.hpp.
 #include "thresher/rules/truncated_gradient.hpp"
 
 #include "thresher/core/make_learner.hpp"

@@ -1,4 +1,5 @@
-// Learning rates: eta_t = eta0 * f(t) * decay^pass, t = 1, 2, ... over all passes.
+// Learning rates: eta_t = eta0 * f(t) * decay^pass; t = 1, 2, ... counts steps over all
+// passes.
 #pragma once
 
 #include <cmath>
@@ -25,7 +26,7 @@ class Rate {
 
   void next_pass() { eta0_ *= decay_; }
 
-  // Every step has the same rate, so that a sum of n equal terms is n times one.
+  // Whether every step has the same rate.
   bool is_constant() const { return kind_ == Kind::constant && decay_ == 1.0; }
 
   template <class Archive>

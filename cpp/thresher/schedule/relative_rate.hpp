@@ -1,6 +1,6 @@
 // Rates relative to the rows (eta0 = "auto"): eta_t = eta0 f(t) / max(m_t, s_t), where s_t is the
-// squared norm of row t times its weight and m_t the mean of s_1 .. s_t. On rows of norm 1 that is
-// eta0 f(t) itself; elsewhere no step overshoots its row. The intercept's x is 1.
+// squared norm of row t times its weight, and m_t the mean of s_1 .. s_t. For rows of norm 1 this
+// is eta0 f(t); for other rows no step overshoots. For the intercept x is 1.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,14 @@
 
 namespace thresher {
 
-class Relative {
+class RelativeRate {
  public:
   struct Divisors {
     double weights, intercept;
   };
 
-  // Row t, from 1, before its step. It joins the sums when the step is finished.
+  // Returns the divisors for row t = 1, 2, ..., before its step. After the step, finish() adds the
+  // row to the sums.
   Divisors see(std::int64_t t, double squared_norm, double weight) {
     row_norm_ = weight * squared_norm, row_weight_ = weight;
     const double n = static_cast<double>(t);

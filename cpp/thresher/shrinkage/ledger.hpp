@@ -1,20 +1,22 @@
-// What every weight owes: the shrink events since the last sweep.
+// The ledger: all shrink events since the last sweep.
 //
-// A shrink event touches all weights, a step only a few. So an event is written down here, and a
-// weight pays what it owes when it is next used: its cell holds the number e of the last event paid.
+// A shrink event changes all weights, a step only a few. So the event is recorded here, and a
+// weight applies its pending events when it is next used: its cell holds the number e of the last
+// event that was applied.
 //
-// Event i takes |v| to (|v| - a_i)_+ * b_i, a_i = eta K g from l1, b_i = 1 / (1 + eta K l2) from l2.
-// With the products B_e = b_1 ... b_e and the scaled sums Q_e = sum a_i / B_{i-1}, all events after e
-// together give
+// Event i changes |v| to (|v| - a_i)_+ * b_i, with a_i = eta K g from l1, b_i = 1 / (1 + eta K l2)
+// from l2. With the products B_e = b_1 ... b_e and the scaled sums Q_e = sum a_i / B_{i-1}, all
+// events after e together give
 //
 //   |v| -> B_now * (|v| / B_e + Q_e - Q_now)_+                 (R-2.4 with l2)
 //
-// for any learning rates, in constant time. Averages of iterates need sums over steps of
-// such values; with F = sum of B and G = sum of B Q over steps, z = |v| / B_e + Q_e contributes
-// z F - G while it lives, and the event of its death is found by binary search in Q.
+// for any learning rates, in constant time. Averages of iterates need sums of such values over
+// steps. With F = sum of B and G = sum of B Q over steps, z = |v| / B_e + Q_e adds z F - G while
+// the weight is not zero; a binary search in Q finds the event at which it becomes zero.
 //
-// The lists would grow without end: after `capacity` events a sweep settles all cells and they start
-// again. The moment depends on the clock alone, never on the store or on who looks.
+// The lists grow with every event. After `capacity` events a sweep applies all events to all cells,
+// and the lists start again. The step of a sweep depends on the clock alone, not on the store or on
+// reads.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +28,13 @@ namespace thresher {
 
 class Ledger {
  public:
-  // `least_B`: how far l2 may bring B down before a sweep.
+  // `least_B`: a sweep is due when l2 makes B smaller than this.
   Ledger(bool with_l2, bool with_sums, std::size_t capacity, double least_B)
       : with_l2_(with_l2), with_sums_(with_sums), capacity_(capacity), least_B_(least_B) {
     reset();
   }
 
-  // The event of the step that is being finished: subtract a, then multiply by b.
+  // Records the event of the current step: subtract a, then multiply by b.
   void record(double a, double b) {
     Q_.push_back(Q_.back() + a / B_now_);
     if (with_sums_) F_before_.push_back(F_), G_before_.push_back(G_);
@@ -40,7 +42,7 @@ class Ledger {
     if (with_l2_) B_.push_back(B_now_);
   }
 
-  // A step has ended: its iterate joins the sums.
+  // At the end of a step: adds its iterate to the sums.
   void count_step() {
     if (with_sums_) F_ += B_now_, G_ += B_now_ * Q_.back();
   }
@@ -57,12 +59,12 @@ class Ledger {
   double F_before(std::uint64_t e) const { return F_before_[e]; }  // before event e took effect
   double G_before(std::uint64_t e) const { return G_before_[e]; }
 
-  // a_i and b_i of one event, for rules that replay them.
+  // a_i and b_i of one event, for rules that apply events one by one.
   double amount(std::uint64_t i) const { return (Q_[i] - Q_[i - 1]) * B(i - 1); }
   double factor(std::uint64_t i) const { return B(i) / B(i - 1); }
 
-  // The first event after e, up to `now`, at which holds(event); now + 1 if none. holds must be
-  // false first and true from some event on.
+  // The first event after e, up to now(), for which holds(event) is true; now() + 1 if there is
+  // none. Once holds is true, it must be true for all later events.
   template <class Holds>
   std::uint64_t first_event(std::uint64_t e, Holds&& holds) const {
     std::uint64_t low = e + 1, high = std::uint64_t{now()} + 1;

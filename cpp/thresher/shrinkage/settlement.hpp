@@ -1,5 +1,6 @@
-// A weight pays all shrink events that it owes, at once: by truncation, rounding or the l1 subgradient
-// with what it adds to the sum of iterates meanwhile.
+// Applies all pending shrink events to a weight at once: truncation T1, rounding T0 or the l1
+// subgradient. Also computes what the weight adds to the sum of iterates in that
+// time.
 #pragma once
 
 #include <algorithm>
@@ -21,40 +22,34 @@ inline Shrink shrink_of(const std::string& name) {
   throw std::invalid_argument("unknown shrink '" + name + "'");
 }
 
-// What is pulled, `strength` times |v|, summed over the events that take a and leave something of v.
-inline double pulled(double strength, double v, double a, std::uint64_t events) {
-  const double size = std::fabs(v);
-  if (size == 0.0 || a == 0.0) return 0.0;
-  const double n = std::min(static_cast<double>(events), std::ceil(size / a) - 1.0);
-  return strength * n * (size - 0.5 * (n + 1.0) * a);
-}
-
 template <bool Averaged>
 struct Settlement {
   const Ledger& ledger;
   Shrink shrink;
   double theta, l2;
-  double a;           // what every event takes; negative where that differs
-  double pull = 1.0;  // events take so many times what the ledger says, by the subgradient
+  double a;           // what every event subtracts; negative if events differ
+  double pull = 1.0;  // the subgradient's events subtract this many times what the ledger says
 
   struct Settled {
     double weight;   // now
-    double account;  // its part of the sum of iterates, up to now; see account()
+    double account;  // now; see account()
   };
 
-  // The sum of iterates of an untouched weight v, taken from the beginning of the ledger: what it adds
-  // between two moments is the difference of its accounts then. A cell is charged with the account at
-  // the moment it is closed and credited with the account at the moment it is opened.
+  // The sum of iterates of an untouched weight v, counted from the start of the ledger: between two
+  // steps v adds the difference of its accounts at these steps. So writing a cell subtracts the
+  // account of the new weight, and reading it adds the account at that time.
   double account(double v, double B) const {
     const double z = std::fabs(v) / B;
     const bool shrinks = shrink == Shrink::truncate && std::fabs(v) <= theta;
-    // Written as settle_truncate writes it, so that a weight that dies at once leaves exactly nothing.
+    // The same expression as in settle_truncate, so that a weight that becomes zero at once adds
+    // exactly zero.
     const double sum = shrinks ? (z + ledger.Q()) * ledger.F() - ledger.G() : z * ledger.F();
     return std::copysign(v != 0 ? sum : 0.0, v);
   }
 
-  // All events after e at once.
-  Settled settle(double v, std::uint64_t e) const {
+  // Applies all events after e. Not inlined: the callers' loops are faster without this code in
+  // them.
+  [[gnu::noinline]] Settled settle(double v, std::uint64_t e) const {
     if (v == 0.0) return {0.0, 0.0};
     if (e == ledger.now()) return {v, account(v, ledger.B())};
     switch (shrink) {
@@ -68,8 +63,7 @@ struct Settlement {
  private:
   Settled settle_truncate(double v, std::uint64_t e) const {
     double z = std::fabs(v) / ledger.B(e), sum = 0.0;
-    if (std::fabs(v) >
-        theta) {  // only l2 brings it down, until an event finds it at theta or below
+    if (std::fabs(v) > theta) {  // only l2 shrinks it, until it is at most theta at an event
       const auto& L = ledger;
       const std::uint64_t first =
           l2 > 0 ? L.first_event(e, [&](std::uint64_t i) { return z * L.B(i - 1) <= theta; })
@@ -84,29 +78,29 @@ struct Settlement {
       if (left > 0.0) {
         sum += z * ledger.F() - ledger.G();
       } else {
-        const auto death = ledger.first_event(e, [&](std::uint64_t i) { return ledger.Q(i) >= z; });
-        sum += z * ledger.F_before(death) - ledger.G_before(death);
+        const auto zero = ledger.first_event(e, [&](std::uint64_t i) { return ledger.Q(i) >= z; });
+        sum += z * ledger.F_before(zero) - ledger.G_before(zero);
       }
     }
     return {std::copysign(std::max(left, 0.0) * ledger.B(), v), std::copysign(sum, v)};
   }
 
-  // T0 is idempotent, and l2 only lets |v| fall: the last rounding decides.
+  // T0 is idempotent, and l2 only makes |v| smaller: the last rounding decides.
   Settled settle_round(double v, std::uint64_t e) const {
     const double z = std::fabs(v) / ledger.B(e);
-    const auto dies = [&](std::uint64_t i) { return z * ledger.B(i - 1) < theta; };
+    const auto rounds = [&](std::uint64_t i) { return z * ledger.B(i - 1) < theta; };
     const std::uint64_t now = ledger.now();
-    if (e == now || !dies(now))
+    if (e == now || !rounds(now))
       return {std::copysign(z * ledger.B(), v), std::copysign(z * ledger.F(), v)};
     if constexpr (Averaged)
-      return {0.0, std::copysign(z * ledger.F_before(ledger.first_event(e, dies)), v)};
+      return {0.0, std::copysign(z * ledger.F_before(ledger.first_event(e, rounds)), v)};
     return {0.0, 0.0};
   }
 
-  // Weights do not stop at zero but swing around it.
+  // Weights do not stop at zero, but change sign around it.
   Settled settle_subgradient(double v, std::uint64_t e) const {
     const std::uint64_t now = ledger.now();
-    if (!Averaged && l2 == 0 && a >= 0) {  // in closed form
+    if (!Averaged && l2 == 0 && a >= 0) {  // the closed form
       const double n = static_cast<double>(now - e);
       if (a == 0.0) return {v, 0.0};
       const double m = std::floor(std::fabs(v) / a);

@@ -1,5 +1,5 @@
-// The operator that makes zeros. T0 and T1 are in rules/truncated_gradient.hpp, applied to
-// many events at once.
+// The soft threshold, which makes exact zeros. T0 and T1, applied for many events at once,
+// are in shrinkage/settlement.hpp.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace thresher {
 
-// S(v, a) = sgn(v) (|v| - a)_+ : soft threshold; |v| = a gives 0. Free of branches.
+// S(v, a) = sgn(v) (|v| - a)_+; |v| = a gives 0. Without branches.
 template <class Real>
 inline Real soft(Real v, Real a) {
   return std::copysign(std::max(std::fabs(v) - a, Real(0)), v);

@@ -16,9 +16,9 @@ CoordinateDescent::CoordinateDescent(const Batch& columns, std::span<const doubl
       z_(labels.size(), 0.0),
       slope_(labels.size(), 0.0) {
   if (static_cast<std::size_t>(columns.columns) != y_.size())
-    throw std::invalid_argument("labels: one for each row");
+    throw std::invalid_argument("there must be one label for each row");
   if (!weights.empty() && weights.size() != y_.size())
-    throw std::invalid_argument("sample weights: one for each row");
+    throw std::invalid_argument("there must be one sample weight for each row");
   if (!loss.has_bounded_curvature() || loss.normalises())
     throw std::invalid_argument("coordinate descent needs a loss of bounded curvature");
   if (step != "coordinate" && step != "global")
@@ -80,9 +80,9 @@ double CoordinateDescent::gradient(const Start* starts, const Key* keys, const V
 double CoordinateDescent::steps(std::span<const std::int64_t> draws) {
   for (const std::int64_t draw : draws)
     if (draw < intercept_draw || draw >= columns_.rows)
-      throw std::invalid_argument("draws: features, or -1 for the intercept");
+      throw std::invalid_argument("a draw must be a feature, or -1 for the intercept");
   return with_columns([&](auto starts, auto keys, auto values) {
-    constexpr std::size_t early = 8;  // draws between the fetch of a column and its use
+    constexpr std::size_t early = 8;  // draws between the prefetch of a column and its use
     double largest = 0.0;
     for (std::size_t n = 0; n < draws.size(); ++n) {
       if (n + 2 * early < draws.size()) __builtin_prefetch(starts + draws[n + 2 * early]);

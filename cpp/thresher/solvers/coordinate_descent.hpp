@@ -1,5 +1,5 @@
-// Stochastic coordinate descent: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for l1 Regularized
-// Loss Minimization", ICML 2009 (R-12).
+// Stochastic coordinate descent: S. Shalev-Shwartz, A. Tewari, "Stochastic Methods for l1
+// Regularized Loss Minimization", ICML 2009 (R-12).
 //
 //   min F(w, b) = (1/S) sum_i s_i L(z_i, y_i) + lambda ||w||_1,   z = X w + b,   S = sum_i s_i
 //
@@ -8,12 +8,12 @@
 //   g_j = (1/S) sum_i s_i L'(z_i, y_i) x_ij
 //   w_j <- S(w_j - g_j / beta_j, lambda / beta_j)
 //
-//   beta_j   beta (1/S) sum_i s_i x_ij^2, where beta bounds the curvature of the loss: no step raises F
-//            (R-12.2); or, as published, beta alone, for features in [-1, 1]
+//   beta_j   beta (1/S) sum_i s_i x_ij^2, where beta bounds the curvature of the loss: no step
+//            increases F (R-12.2); or, as published, beta itself, for features in [-1, 1]
 //   b        a coordinate with x = 1 that is not penalised, drawn as `intercept_draw`
 //
-// The trick that makes a draw cost a sparse dot product, without an exponential: s_i L'(z_i, y_i) / S is
-// kept for every row beside z_i, and computed anew where z_i changes. Most draws find w_j = 0 and leave it.
+// Why a draw costs only a sparse dot product, without an exponential: s_i L'(z_i, y_i) / S is kept
+// for every row, and computed again only where z_i changes. Most draws find w_j = 0 and leave it 0.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 #include "thresher/core/archive.hpp"
 #include "thresher/core/batch.hpp"
 #include "thresher/core/error.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
@@ -39,33 +39,36 @@ class CoordinateDescent {
  public:
   static constexpr std::int64_t intercept_draw = -1;
 
-  // `columns` is X by columns (CSC): a batch whose rows are features and whose keys are row numbers,
-  // each at most once in a column. It is borrowed. `weights` is empty where every row weighs 1.
+  // `columns` is X by columns (CSC): a batch whose rows are features and whose keys are row
+  // numbers, each at most once in a column. It is borrowed. `weights` is empty if all weights are
+  // 1.
   CoordinateDescent(const Batch& columns, std::span<const double> labels,
                     std::span<const double> weights, const Loss& loss, double l1,
                     const std::string& step);
 
-  // One step for each draw: a feature, or intercept_draw. Returns the largest violation() of a
-  // coordinate at the moment it was drawn.
+  // Makes one step for each draw: a feature, or intercept_draw. Returns the largest violation() of
+  // a coordinate when it was drawn.
   double steps(std::span<const std::int64_t> draws);
 
-  // z, and with it the slopes, from w and b alone: ends the drift of many small changes.
+  // Computes z and the slopes again from w and b: removes the rounding errors of many small
+  // changes.
   void refresh();
 
-  // What follows reads.
+  // The functions below change nothing.
   double objective() const;         // F(w, b)
   double largest_gradient() const;  // max |g_j| over the features
-  // How far the optimality conditions (P-13) are from holding: the largest of |g_j + lambda sgn(w_j)|
-  // where w_j != 0, (|g_j| - lambda)_+ where w_j = 0, and, if asked, |g_b|.
+  // The violation of the optimality conditions (P-13): the largest of |g_j + lambda sgn(w_j)| for
+  // w_j != 0, (|g_j| - lambda)_+ for w_j = 0, and, with_intercept, |g_b|.
   double violation(bool with_intercept) const;
-  // The feature whose mean square is largest, and that: a step of 1 / beta needs it to be at most 1.
+  // The feature with the largest mean square, and this mean square: steps of 1 / beta need it to be
+  // at most 1.
   std::pair<std::int64_t, double> steepest() const;
 
   const std::vector<double>& weights() const { return w_; }
   const std::vector<double>& predictions() const { return z_; }
   double intercept() const { return b_; }
 
-  // Weights, intercept, and predictions as the steps have kept them: all that steps change.
+  // Weights, intercept, and predictions as updated by the steps.
   std::vector<std::byte> state() const;
   void restore(std::span<const std::byte> state);
 
@@ -112,7 +115,7 @@ class CoordinateDescent {
   Loss loss_;
   double l1_;
   std::vector<double> square_;  // (1/S) sum_i s_i x_ij^2
-  std::vector<double> beta_;    // 0: a feature without data, never stepped
+  std::vector<double> beta_;    // 0 for a feature without values: it makes no steps
   std::vector<double> w_, z_, slope_;
   double b_ = 0.0;
 };

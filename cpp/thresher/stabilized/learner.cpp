@@ -16,16 +16,16 @@ class VariantLearner final : public StabilizedLearner {
       : width_(width), params_(params), rule_(width, loss_of(params), params) {}
 
   void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
-             const Course& course) override {
+             const Callbacks& callbacks, std::span<const std::byte> resume) override {
     const auto learn_with = [&](Rule& rule) {
-      rule.learn(batch, passes, tol, jobs, course.go_on, !course.from.empty(),
-                 [&] { course.rest([&] { return saved(rule, true); }); });
+      rule.learn(batch, passes, tol, jobs, callbacks.go_on, !resume.empty(),
+                 [&] { callbacks.between_stages([&] { return saved(rule, true); }); });
     };
-    // Whole or not at all. The weights of all paths are a lot to copy: a rule that has learned nothing
-    // is put back by making another.
-    if (rule_.fresh()) {
+    // An error leaves the learner unchanged. A rule that has learned nothing is simply made again:
+    // copying the weights of all paths would be expensive.
+    if (rule_.is_new()) {
       try {
-        if (!course.from.empty()) take(rule_, course.from, true);
+        if (!resume.empty()) take(rule_, resume, true);
         learn_with(rule_);
       } catch (...) {
         rule_ = Rule(width_, loss_of(params_), params_);
@@ -33,7 +33,7 @@ class VariantLearner final : public StabilizedLearner {
       }
       return;
     }
-    if (!course.from.empty())
+    if (!resume.empty())
       throw std::invalid_argument("only a learner that has learned nothing can be resumed");
     Rule rule = rule_;
     learn_with(rule);
@@ -51,7 +51,7 @@ class VariantLearner final : public StabilizedLearner {
   Findings findings() const override { return rule_.findings(); }
 
   State state() const override {
-    return saved(const_cast<Rule&>(rule_), false);  // saving reads
+    return saved(const_cast<Rule&>(rule_), false);  // a Saver only reads
   }
 
   void restore(std::span<const std::byte> state) override {
@@ -61,22 +61,23 @@ class VariantLearner final : public StabilizedLearner {
   }
 
  private:
-  // The state of a rule, at a rest or when it has learned.
-  static State saved(Rule& rule, bool at_rest) {
+  // The state of a rule, between two stages of a call or after it. The name of the rule's class is
+  // part of it (signature_of).
+  static State saved(Rule& rule, bool in_call) {
     Saver save;
     save(signature_of<Rule>());
     rule.archive(save);
-    if (at_rest) rule.archive_rest(save);
+    if (in_call) rule.archive_call(save);
     return save.take();
   }
-  static void take(Rule& rule, std::span<const std::byte> state, bool at_rest) {
+  static void take(Rule& rule, std::span<const std::byte> state, bool in_call) {
     Restorer restore(state);
     std::uint64_t signature = 0;
     restore(signature);
     if (signature != signature_of<Rule>())
       throw std::invalid_argument("the state is of a learner of another rule or number type");
     rule.archive(restore);
-    if (at_rest) rule.archive_rest(restore);
+    if (in_call) rule.archive_call(restore);
     if (!restore.finished()) throw std::invalid_argument("the learner state has bytes left over");
   }
 

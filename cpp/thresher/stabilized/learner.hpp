@@ -1,4 +1,4 @@
-// The stabilized rule as the rest of the world sees it, whatever variant and number type.
+// The interface of the stabilized rule, for both variants and number types.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,23 @@ class StabilizedLearner {
  public:
   virtual ~StabilizedLearner() = default;
 
-  mutable std::mutex gate;  // as of Learner
+  mutable std::mutex gate;  // as in Learner
   mutable std::shared_mutex mutex;
 
   using State = std::vector<std::byte>;
 
-  // What happens in the course of learning.
-  struct Course {
-    // After each stage: false ends learning.
+  struct Callbacks {
+    // Called after each stage; false ends learning.
     std::function<bool(const Stage&)> go_on;
-    // Between two stages, where learning can be resumed: state() is what `from` takes. It is to be
-    // called before rest() returns.
-    std::function<void(const std::function<State()>& state)> rest;
-    // State at a rest of a call with the same rows and arguments, to continue from; or empty.
-    std::span<const std::byte> from;
+    // Called between two stages, where learning can be resumed. state() may be called until it
+    // returns.
+    std::function<void(const std::function<State()>& state)> between_stages;
   };
 
-  // `passes` passes over the rows by every path, in stages.
+  // Every path makes `passes` passes over the rows, in stages. `resume` is empty, or a state
+  // between two stages of a call with the same rows and arguments, to continue from.
   virtual void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs,
-                     const Course& course) = 0;
+                     const Callbacks& callbacks, std::span<const std::byte> resume) = 0;
 
   virtual SparseWeights weights() const = 0;
   virtual double intercept() const = 0;

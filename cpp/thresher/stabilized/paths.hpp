@@ -1,5 +1,5 @@
-// Several models that learn from the same rows in different orders: what the variants of the stabilized
-// rule share. A path has weights of its own, and a walk takes it through the rows.
+// Paths: several models that learn from the same rows in different orders. Both variants of the
+// stabilized rule use them. Paths holds the weights, and a Walk makes the steps of one path.
 #pragma once
 
 #include <algorithm>
@@ -20,22 +20,22 @@
 #include "thresher/core/random.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/core/tally.hpp"
-#include "thresher/loss/loss.hpp"
+#include "thresher/loss/losses.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/stores/dense.hpp"
 
 namespace thresher {
 
-// Where the rule stands at the end of a stage; gravity, rejection and burst are those of the next. Number
-// 0 is no stage: somebody wants to know whether to go on at all.
+// The state of the rule at the end of a stage; gravity, rejection and burst are those of the next
+// stage. Number 0 means that no stage has ended: the callback only says whether to continue.
 struct Stage {
-  std::int64_t number, rows;  // rows taken by each path so far
+  std::int64_t number, rows;  // rows that each path has learned from so far
   double gravity, beta, d;
   std::int64_t stable, K;
-  double loss_sum, weight_sum;  // progressive, over all paths, since learning was called
+  double loss_sum, weight_sum;  // progressive, over all paths, since the start of the call
 };
 
-// Of every feature that was seen: selection probability, number of updates, stage of its purge or -1.
+// For every feature seen: selection probability, number of updates, stage of its purge or -1.
 struct Findings {
   std::vector<std::uint64_t> keys;
   std::vector<double> probability;
@@ -46,9 +46,9 @@ struct Findings {
   }
 };
 
-// A feature of a path: w_j, and a count k_j that is the variant's. A feature with a negative count is
-// frozen: no step moves or counts it. (Its weight is 0, so predictions need not look.) In single
-// precision 8 bytes: a step of a path costs what a step of plain SGD does.
+// A feature of a path: w_j, and a count k_j that the variant defines. A feature with a negative
+// count is frozen: no step changes or counts it. (Its weight is 0, so predictions need no check.)
+// It has 8 bytes in single precision: a step of a path costs as much as a step of plain SGD.
 template <class Real>
 using PathCell = Pair<Real, Whole<Real>>;
 
@@ -65,7 +65,7 @@ class Paths {
   Paths(std::uint64_t width, const Loss& loss, const Params& params)
       : Paths(width, loss, params, 0, static_cast<std::size_t>(params.number("paths"))) {}
 
-  // Some of them: `count`, from the path of number `first` on.
+  // Only some of the paths: first .. first + count - 1.
   Paths(std::uint64_t width, const Loss& loss, const Params& params, std::size_t first,
         std::size_t count)
       : loss_(loss),
@@ -81,12 +81,12 @@ class Paths {
   std::uint64_t width() const { return width_; }
   const Loss& loss() const { return loss_; }
 
-  // Cells of a path: whole packs, the last filled up with features that never come.
+  // Cells of a path: whole packs, padded with features that are in no row.
   DenseStore<PathCell<Real>>& cells(std::size_t path) { return cells_[path]; }
   const DenseStore<PathCell<Real>>& cells(std::size_t path) const { return cells_[path]; }
   std::uint64_t padded_width() const { return (width_ + pack_size - 1) / pack_size * pack_size; }
 
-  // A purged feature of a path stays 0 for good.
+  // A purged feature of a path stays 0.
   void freeze(std::size_t path, std::uint64_t j) {
     cells_[path].data()[j] = PathCell<Real>(0, frozen);
   }
@@ -94,13 +94,14 @@ class Paths {
     return cells_[path].data()[j].second() == frozen;
   }
 
-  // The order in which a path takes the rows: one for all passes, or a new one for each.
+  // The order of the rows for a path: the same for all passes, or a new one for each.
   std::vector<std::int64_t> order(std::size_t path, std::uint64_t pass, std::int64_t rows) const {
     return permutation(seed_, first_ + path, passes_ + (reshuffles_ ? pass : 0), rows);
   }
-  void end_pass() { ++passes_; }  // rows to come are others: partial_fit
+  void end_pass() { ++passes_; }  // the next rows are different ones: partial_fit
 
-  // The sum of the paths, in double precision and in their order, of the features from..to - 1.
+  // The sum of the paths' weights of features from .. to - 1: in double precision, in the order of
+  // paths.
   std::vector<double> sum(std::uint64_t from, std::uint64_t to) const {
     std::vector<double> sum(to - from);
     for (const auto& cells : cells_)
@@ -108,16 +109,15 @@ class Paths {
         sum[j - from] += static_cast<double>(cells.data()[j].first());
     return sum;
   }
-  // Their mean.
+  // The mean of the paths.
   std::vector<double> mean() const {
     std::vector<double> mean = sum(0, width_);
     for (double& w : mean) w /= static_cast<double>(count());
     return mean;
   }
 
-  // Paths run together, so a bad row must be found before any of them begins. Looks through rows
-  // first .. last - 1, calls see(j) for every feature that is not zero, and returns whether there are
-  // stored zeros.
+  // Checks rows first .. last - 1. Paths run in parallel, so a bad row must be found before any of
+  // them starts. Calls see(j) for every nonzero value, and returns whether there are stored zeros.
   template <class See>
   bool check(const Batch& batch, std::int64_t first, std::int64_t last, const See& see) const {
     std::size_t zeros = 0;
@@ -166,14 +166,14 @@ class Paths {
   std::vector<DenseStore<PathCell<Real>>> cells_;
 };
 
-// One path's way through the rows, without end: after the last row comes the first of the next pass.
-// A step is next(), slope(), and move().
+// The steps of one path through the rows; after the last row it continues with the next pass. A
+// step is next(), slope(), and move().
 template <class Real>
 class Walk {
   using Cell = PathCell<Real>;
 
  public:
-  // `zeros`: rows have stored zeros, which are then left out.
+  // `zeros`: rows have stored zeros, which are then removed.
   Walk(const Batch& batch, const Paths<Real>& paths, std::size_t path, bool zeros)
       : batch_(&batch), paths_(&paths), path_(path), zeros_(zeros) {}
 
@@ -183,10 +183,10 @@ class Walk {
       rows_.emplace(*batch_, Visit{order_.data(), 0, batch_->rows}, paths_->width());
       rows_->next();
     }
-    if (zeros_) leave_zeros_out();
+    if (zeros_) remove_zeros();
   }
 
-  // Goes on where a walk stood that had taken so many rows.
+  // Continues where another walk was after `taken` rows.
   void resume(std::int64_t taken, const Tally& tally) {
     const std::int64_t position = taken % batch_->rows;
     pass_ = static_cast<std::uint64_t>(taken / batch_->rows);
@@ -198,8 +198,8 @@ class Walk {
     tally_ = tally;
   }
 
-  // Soon it is this path's turn: fetches its next rows, and later their cells. (Since its last turn other
-  // paths have had the cache.)
+  // Prefetches the path's next rows, and then their cells, before its next burst: other paths have
+  // used the cache since its last one.
   void fetch_rows() const {
     if (rows_) rows_->fetch_rows(6);
   }
@@ -214,12 +214,12 @@ class Walk {
     });
   }
 
-  // The slope of the loss at the path's prediction, with the row's weight (and scale) in it.
-  // see(keys, cells) is told of every four cells of the row; behind its end the last is repeated.
+  // The slope of the loss at the path's prediction, times the row's weight (and scale: ).
+  // Calls see(keys, cells) for every four cells of the row; after its end the last is repeated.
   template <class See>
   double slope(const DenseStore<Cell>& cells, Staged<Real>& row, See& see) {
     double dot = 0.0;
-    See sees = see;  // a copy, so that what it counts stays in registers
+    See sees = see;  // a copy: its counters stay in registers
     with_row([&](const auto* keys, const Real* x, std::size_t n) __attribute__((always_inline)) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       if (row.w.size() < n + pack_size) row.w.resize(2 * n + pack_size), row.k.resize(row.w.size());
@@ -256,7 +256,7 @@ class Walk {
     return rows_->weight() * outcome.slope * scale;
   }
 
-  // w_j <- w_j + step x_j and k_j <- k_j + 1 for the features of the row, as slope() has staged them.
+  // w_j <- w_j + step x_j and k_j <- k_j + 1 for the features of the row, which slope() has staged.
   void move(DenseStore<Cell>& cells, const Staged<Real>& row, Real step) {
     with_row([&](const auto* keys, const Real* x, std::size_t n) __attribute__((always_inline)) {
       const Real* row_w = row.w.data();
@@ -277,7 +277,7 @@ class Walk {
   const Tally& tally() const { return tally_; }
 
  private:
-  // f(keys, values, how many)
+  // Calls f(keys, values, count).
   template <class F>
   [[gnu::always_inline]] void with_row(const F& f) const {
     if (zeros_) f(keys_.data(), values_.data(), keys_.size());
@@ -287,7 +287,7 @@ class Walk {
       });
   }
 
-  void leave_zeros_out() {
+  void remove_zeros() {
     keys_.clear(), values_.clear();
     rows_->with_keys([&](const auto* keys) {
       for (std::size_t k = 0; k < rows_->count(); ++k)
@@ -307,7 +307,7 @@ class Walk {
   std::uint64_t pass_ = 0;
   std::vector<std::int64_t> order_;
   std::optional<Rows<Real>> rows_;
-  std::vector<std::int64_t> keys_;  // of the row without its zeros, and their values
+  std::vector<std::int64_t> keys_;  // of the row without zeros, and their values
   std::vector<Real> values_;
   Tally tally_;
 };

@@ -16,7 +16,7 @@ namespace thresher {
 template <class Cell>
 class DenseStore {
  public:
-  struct Places {};  // a key is its cell's place
+  struct Places {};  // nothing: a key is the index of its cell
 
   explicit DenseStore(std::uint64_t width) : cells_(width) {
     if (width == 0) throw std::invalid_argument("a dense store needs a width");
@@ -25,7 +25,7 @@ class DenseStore {
   std::uint64_t width() const { return cells_.size(); }
   std::size_t bytes() const { return cells_.size() * sizeof(Cell); }
 
-  // Makes room for feature numbers up to a larger width.
+  // Accepts feature numbers below a larger width.
   void widen(std::uint64_t width) {
     if (width <= cells_.size()) return;
     ZeroedArray<Cell> wider(width);
@@ -36,9 +36,9 @@ class DenseStore {
   template <class Dead>
   void reserve(std::size_t, Dead&&) {}
 
-  // open(k, cells of keys[k..k+3]) for k = from, from + 4, ... below `to`; behind the last key its cell
-  // is repeated. later[k], for k < fetched, are keys to prefetch meanwhile. An open that wants the four
-  // keys as well gets them.
+  // Calls open(k, cells of keys[k..k+3]) for k = from, from + 4, ... below `to`; after the last key
+  // its cell is repeated. Prefetches the cells of later[k], for k < fetched. If open has a third
+  // parameter, it gets the four keys.
   template <class Key, class Open>
   [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
                                      const Key* later, std::size_t fetched, Places&,
@@ -48,14 +48,14 @@ class DenseStore {
     for (; k + pack_size <= to; k += pack_size) {
       if (k + pack_size <= fetched) [[likely]]
         for (std::size_t i = 0; i < pack_size; ++i) __builtin_prefetch(cells + later[k + i], 1);
-      tell(open, k, cells, Four<Key>{keys[k], keys[k + 1], keys[k + 2], keys[k + 3]});
+      call(open, k, cells, Four<Key>{keys[k], keys[k + 1], keys[k + 2], keys[k + 3]});
     }
-    if (k < to) {  // free of branches, as the lengths of rows cannot be foreseen
+    if (k < to) {  // without branches on the length, which would be mispredicted
       if (k < fetched)
         for (std::size_t i = 0; i < pack_size - 1; ++i)
           __builtin_prefetch(cells + later[std::min(k + i, fetched - 1)], 1);
       const std::size_t last = to - 1;
-      tell(
+      call(
           open, k, cells,
           Four<Key>{keys[k], keys[std::min(k + 1, last)], keys[std::min(k + 2, last)], keys[last]});
     }
@@ -71,8 +71,8 @@ class DenseStore {
     }
   }
 
-  // The cells of keys[k..k+3] become what close(k, pack) puts there. The keys are distinct and were
-  // gathered just before.
+  // Sets the cells of keys[k..k+3] to what close(k, pack) writes. The keys are distinct, and
+  // gather() read their cells before.
   template <class Key, class Close>
   [[gnu::always_inline]] void scatter(const Key* keys, std::size_t n, const Places&,
                                       const Close& close) {
@@ -84,7 +84,7 @@ class DenseStore {
       cells[keys[k]] = pack.a, cells[keys[k + 1]] = pack.b;
       cells[keys[k + 2]] = pack.c, cells[keys[k + 3]] = pack.d;
     }
-    if (k < n) {  // backwards, so that what belongs to the last key is written over the padding
+    if (k < n) {  // backwards: the cells of real keys overwrite the padding
       Four<Cell> pack;
       close(k, pack);
       const std::size_t last = n - 1;
@@ -100,15 +100,15 @@ class DenseStore {
 
   const Cell& find(std::uint64_t key) const { return cells_[key]; }
 
-  // f(key, cell) for every cell that is not fresh, in the order of keys.
+  // Calls f(key, cell) for every cell that is not fresh, in the order of keys.
   template <class F>
   void each(F&& f) const {
     for (std::uint64_t key = 0; key < width(); ++key)
       if (!(cells_[key] == Cell{})) f(key, cells_[key]);
   }
 
-  // How many cells f(cell) is true for; it must be false for fresh cells. No branch: which cells were
-  // ever written, no processor can guess.
+  // The number of cells for which f(cell) is true; it must be false for fresh cells. A branch on
+  // fresh cells would be mispredicted.
   template <class F>
   std::int64_t count(F&& f) const {
     std::int64_t found = 0;
@@ -116,7 +116,7 @@ class DenseStore {
     return found;
   }
 
-  // Every cell becomes settle(cell).
+  // Sets every cell to settle(cell).
   template <class Settle>
   void sweep(Settle&& settle) {
     for (std::uint64_t key = 0; key < width(); ++key)
@@ -126,14 +126,12 @@ class DenseStore {
   template <class Dead>
   void drop(Dead&&) {}
 
-  void clear() { cells_ = ZeroedArray<Cell>(width()); }
-
   Cell* data() { return cells_.data(); }
   const Cell* data() const { return cells_.data(); }
 
  private:
   template <class Key, class Open>
-  [[gnu::always_inline]] static void tell(const Open& open, std::size_t k, const Cell* cells,
+  [[gnu::always_inline]] static void call(const Open& open, std::size_t k, const Cell* cells,
                                           const Four<Key>& keys) {
     const Four<Cell> four{cells[keys.a], cells[keys.b], cells[keys.c], cells[keys.d]};
     if constexpr (std::is_invocable_v<Open, std::size_t, Four<Cell>, Four<Key>>)

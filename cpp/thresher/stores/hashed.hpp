@@ -1,9 +1,10 @@
-// Cells by any 64-bit key, in a table that follows the living ones.
+// A hash table of cells, for any 64-bit keys. It grows and shrinks with the number of cells.
 //
-// Open addressing with linear probing: key and cell lie side by side, so that a look-up touches one
-// cache line. Nothing is deleted one by one. When the table is full, the dead cells are left behind
-// while it is rebuilt, large enough for three times the living; after a sweep too. Rebuilding reads
-// cells and never changes a living one, so results do not depend on when it happens.
+// Open addressing with linear probing: key and cell are next to each other, so that a look-up reads
+// one cache line. Cells are not deleted one by one. When the table is full, and after a sweep, it
+// is rebuilt without the cells that can be dropped: dead(cell) of the rule (rules/rule.hpp) decides
+// which. The new table has at least three times as many slots as cells. A rebuild does not change
+// the cells that are kept, and a dropped cell had no effect: results do not depend on rebuilds.
 #pragma once
 
 #include <algorithm>
@@ -28,19 +29,19 @@ class HashedStore {
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
 
-  // Lets keys up to a larger width in; 0: any key.
+  // Accepts keys below a larger width; 0: any key.
   void widen(std::uint64_t width) {
     width_ = width == 0 || width_ == 0 ? 0 : std::max(width_, width);
   }
 
-  // Makes room for n more cells; dead(cell) tells which may go.
+  // Makes room for n more cells; may drop cells for which dead(cell) is true.
   template <class Dead>
   void reserve(std::size_t n, Dead&& dead) {
     if (used_ + n > limit()) rebuild(n, dead);
   }
 
-  // As in DenseStore. An absent key opens the zero bytes of an empty slot, which are a fresh cell; it
-  // is inserted when it is closed.
+  // As in DenseStore. For an absent key it reads an empty slot, whose zero bytes are a fresh cell;
+  // scatter inserts the key.
   template <class Key, class Open>
   [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
                                      const Key* later, std::size_t fetched, Places& places,
@@ -87,7 +88,7 @@ class HashedStore {
     const std::uint64_t* place = places.data();
     const Table table(slots_);
     std::uint64_t inserted = 0;
-    // A key of the same row may have taken the empty place meanwhile: put() probes on from there.
+    // Another key of the row may now be in the empty slot: put() continues to search from there.
     const auto put_back = [&](std::size_t i, const Cell& cell) __attribute__((always_inline)) {
       inserted += table.put(place[i], stored(keys[i]), cell);
     };
@@ -120,8 +121,8 @@ class HashedStore {
     return table.slots[table.probe(table.home(stored(key)), stored(key))].cell;
   }
 
-  // The cell of a key, a fresh one where there was none. There must be room for it, see reserve(); it stays
-  // where it is until the next one is made.
+  // The cell of a key; a fresh one if there was none. Needs room for it (reserve()). The reference
+  // is valid until the next call that inserts a cell.
   Cell& claim(std::uint64_t key) {
     const Table table(slots_);
     Slot& slot = table.slots[table.probe(table.home(stored(key)), stored(key))];
@@ -130,14 +131,14 @@ class HashedStore {
     return slot.cell;
   }
 
-  // f(key, cell) for every cell, in no order that means anything.
+  // Calls f(key, cell) for every cell, in no particular order.
   template <class F>
   void each(F&& f) const {
     for (std::uint64_t i = 0; i < slots_.size(); ++i)
       if (taken(i)) f(original(slots_[i].key), slots_[i].cell);
   }
 
-  // How many cells f(cell) is true for; it must be false for fresh cells.
+  // The number of cells for which f(cell) is true; it must be false for fresh cells.
   template <class F>
   std::int64_t count(F&& f) const {
     std::int64_t found = 0;
@@ -151,15 +152,10 @@ class HashedStore {
       if (taken(i)) slots_[i].cell = settle(slots_[i].cell);
   }
 
-  // Forgets the dead cells and gives their memory back.
+  // Drops all cells for which dead(cell) is true, and frees their memory.
   template <class Dead>
   void drop(Dead&& dead) {
     rebuild(0, dead);
-  }
-
-  void clear() {
-    slots_ = ZeroedArray<Slot>(smallest + 1);
-    used_ = 0;
   }
 
  private:
@@ -171,9 +167,9 @@ class HashedStore {
   static constexpr std::uint64_t smallest = 1024;
   static constexpr std::uint64_t empty = 0;
 
-  // Keys are stored mixed: x -> multiplier * ~x is one to one on 64-bit numbers and spreads
-  // neighbours over the table. The one key it maps to `empty`, 2^64 - 1, has slot 0 for itself, in
-  // front of the table.
+  // A slot stores multiplier * ~key instead of the key. This map is one-to-one on 64-bit numbers,
+  // and spreads consecutive keys over the table. The key 2^64 - 1 is mapped to 0, which also marks
+  // empty slots: slot 0, before the table, is reserved for this key.
   static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15u;
   static constexpr std::uint64_t inverse = 0xF1DE83E19937733Du;
 
@@ -183,7 +179,7 @@ class HashedStore {
   }
   static std::uint64_t original(std::uint64_t mixed) { return ~(mixed * inverse); }
 
-  // The slots, with what finds a place in them: a local copy stays in registers.
+  // The slots, and how to find a key in them. A local copy stays in registers.
   struct Table {
     Slot* slots;
     std::uint64_t mask;
@@ -196,10 +192,11 @@ class HashedStore {
 
     std::uint64_t home(std::uint64_t mixed) const { return (mixed >> shift) + (mixed != empty); }
 
-    // Where `wanted` is, or the empty place where it would go, looking from `place` on. An empty slot
+    // The slot of `wanted`, or the empty slot for it; the search starts at `place`. An empty slot
     // has key 0 (`empty`).
     std::uint64_t probe(std::uint64_t place, std::uint64_t wanted) const {
-      // The minimum is 0 if one of them is. Two branches would be guessed wrong more often than one.
+      // The minimum is 0 if one of them is 0. Two branches would be mispredicted more often than
+      // one.
       while (std::min(slots[place].key ^ wanted, slots[place].key) != 0) place = (place & mask) + 1;
       return place;
     }
@@ -219,27 +216,28 @@ class HashedStore {
     return slots_[i].key != empty || (i == 0 && !(slots_[0].cell == Cell{}));
   }
 
-  // At most a third full, so that at least as many new cells as there are living ones fit in before
-  // the next time. Old slots lie in the order of their homes: both tables are walked front to back.
+  // The new table is at most a third full: the number of cells can at least double before the next
+  // rebuild. Slots are ordered by home(key) in both tables, so one is read and the other is written
+  // from front to back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
-    const auto lives = [&](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
+    const auto is_kept = [&](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
       return std::uint64_t{slot.key != empty} & std::uint64_t{!dead(slot.cell)};
     };
-    std::uint64_t living = 0;
-    for (std::uint64_t i = 1; i < slots_.size(); ++i) living += lives(slots_[i]);
-    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (living + more))) + 1);
+    std::uint64_t kept = 0;
+    for (std::uint64_t i = 1; i < slots_.size(); ++i) kept += is_kept(slots_[i]);
+    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (kept + more))) + 1);
     std::swap(old, slots_);
     if (!dead(old[0].cell)) slots_[0] = old[0];
-    used_ = living;
+    used_ = kept;
     const Table table(slots_);
-    // The living of a block are listed first: whether the next slot lives, no processor can guess.
+    // First lists the slots to keep, a block at a time: a branch per slot would be mispredicted.
     constexpr std::uint64_t block = 256;
     static_assert(smallest % block == 0);
     std::uint64_t list[block];
     for (std::uint64_t from = 1; from < old.size(); from += block) {
       std::size_t n = 0;
-      for (std::uint64_t i = from; i < from + block; ++i) list[n] = i, n += lives(old[i]);
+      for (std::uint64_t i = from; i < from + block; ++i) list[n] = i, n += is_kept(old[i]);
       for (std::size_t k = 0; k < n; ++k) {
         const Slot& slot = old[list[k]];
         table.put(table.home(slot.key), slot.key, slot.cell);
@@ -248,7 +246,7 @@ class HashedStore {
   }
 
   std::uint64_t width_;
-  std::uint64_t used_ = 0;  // places taken, dead cells included
+  std::uint64_t used_ = 0;  // slots in use, including dead cells
   ZeroedArray<Slot> slots_;
 };
 

@@ -1,8 +1,8 @@
-// An array of cells that starts as zero bytes.
+// An array whose bytes are zero at first.
 //
-// Large arrays come straight from the system: zero pages that cost nothing until written, and 2 MiB
-// pages where the system grants them (1.4x at 2^24 features, where most of a step is the walk
-// through page tables).
+// Large arrays come directly from the system: pages use no memory until they are written, and have
+// 2 MiB if the system allows it (1.4x at 2^24 features, where page table walks take most of a
+// step).
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,12 @@ class ZeroedArray {
     const std::size_t bytes = size * sizeof(T);
 #if defined(__linux__)
     if (bytes >= huge_page) {
-      mapped_ = bytes + huge_page;  // room to start on a boundary of huge pages
+      mapped_ = bytes + huge_page;  // room to align to a huge page
       block_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (block_ == MAP_FAILED) throw std::bad_alloc();
       const auto address = reinterpret_cast<std::uintptr_t>(block_);
       data_ = reinterpret_cast<T*>((address + huge_page - 1) / huge_page * huge_page);
-      madvise(static_cast<void*>(data_), bytes, MADV_HUGEPAGE);  // a wish: failing is no harm
+      madvise(static_cast<void*>(data_), bytes, MADV_HUGEPAGE);  // a hint: it may fail
       return;
     }
 #endif
@@ -78,7 +78,7 @@ class ZeroedArray {
   }
 
   std::uint64_t size_ = 0;
-  std::size_t mapped_ = 0;  // bytes mapped, 0 for memory of the allocator
+  std::size_t mapped_ = 0;  // bytes mapped; 0 if the memory is from calloc
   void* block_ = nullptr;
   T* data_ = nullptr;
 };

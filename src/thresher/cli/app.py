@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect as inspection
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -57,8 +59,14 @@ def _options(
     pass
 
 
+def _help(command: Callable[..., None]) -> str:
+    """Return the help of a command, one line per paragraph: it fits any width of the terminal."""
+    paragraphs = (inspection.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+
+
 for _command in (demo, train, tune, compare, predict, inspect, convert):
-    app.command()(_command)
+    app.command(help=_help(_command))(_command)
 
 
 def main() -> None:

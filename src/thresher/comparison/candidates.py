@@ -96,7 +96,7 @@ class Candidate:
         return bool(self.rule) and RULES[self.rule].lanes and self.wrap is None
 
     def loss_for(self, task: Task, wanted: str | None) -> str:
-        """Return the loss to train with; "" if it has no loss like the one wanted.
+        """Return the loss to train with: `wanted`, or a similar one if the rule lacks it, or "".
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ CANDIDATES: dict[str, Candidate] = {
         "truncated-gradient",
         truncated_grid,
         "15 values of gravity, 0.0003 to 3 times lambda_max; eta0 auto, and 0.1 and 1 times the "
-        "rate of auto for a row with the mean squared norm",
+        "rate that auto would use if all rows had the mean squared norm",
     ),
     "rounding": Candidate(
         "rounding",
@@ -286,8 +286,8 @@ CANDIDATES: dict[str, Candidate] = {
         "plain SGD",
         "truncated-gradient",
         plain_grid,
-        "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times the rate of auto for a row with the mean "
-        "squared norm",
+        "eta0 auto, and 0.01, 0.03, 0.1, 0.3, 1, 3 times the rate that auto would use if all rows "
+        "had the mean squared norm",
         fixed={"gravity": 0.0},
         control=True,
     ),
@@ -295,7 +295,8 @@ CANDIDATES: dict[str, Candidate] = {
         f"mean of {RUNS} plain SGD runs",
         "truncated-gradient",
         mean_plain_grid,
-        "eta0 auto, and 0.1 and 1 times the rate of auto for a row with the mean squared norm",
+        "eta0 auto, and 0.1 and 1 times the rate that auto would use if all rows had the mean "
+        "squared norm",
         fixed={"gravity": 0.0},
         control=True,
         wrap=_mean_of_runs,

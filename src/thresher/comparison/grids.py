@@ -57,7 +57,7 @@ class Sizes:
         return _rounded(np.geomspace(least * top, top, count))
 
     def rates(self, *factors: float) -> list[float]:
-        """Return multiples of the rate of eta0="auto" for a row with the mean squared norm."""
+        """Return multiples of the rate that "auto" would use if all rows had the mean norm."""
         auto = LOSSES[self.loss].auto_eta / self.square
         return _rounded([auto * factor for factor in factors])
 

@@ -30,7 +30,7 @@ class Measure(NamedTuple):
     ----------
     mean : float
     sd : float or None
-        Of a sample (n - 1); None if there is only one value.
+        The standard deviation of a sample (n - 1); None if there is only one value.
     """
 
     mean: float

@@ -230,7 +230,7 @@ class ComparisonRun:
 
 
 class _Failure(Exception):
-    """A rule failed. Errors elsewhere, such as in a callback, do not become this."""
+    """A rule failed. Errors in other code, such as a callback, are not turned into this."""
 
 
 @contextmanager

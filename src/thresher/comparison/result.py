@@ -38,10 +38,11 @@ class RuleResult:
     grid : dict of lists
         Values that were tried.
     cv_error, cv_standard_error : float or None
-        Of the chosen parameters, over the folds: error in percent, or mean square error.
+        Mean and standard error over the folds, with the chosen parameters, of the error in percent
+        or of the mean square error.
     error, auc, mse, r2 : Measure or None
-        On the test rows, over the orders: error in percent and area under the ROC curve, or mean
-        square error and R2.
+        Measures on the test rows, over the orders: error in percent and area under the ROC curve,
+        or mean square error and R2.
     nonzeros : Measure or None
         Percent of all columns with a nonzero weight.
     kappa : Measure or None

@@ -277,7 +277,9 @@ def gathered(
     if test is None:
         return X, tidy(rows.labels), None, None
     if not is_source(test):
-        raise ParameterError(owner="compare", parameter="X_test", allowed="a source where X is one")
+        raise ParameterError(
+            owner="compare", parameter="X_test", allowed="a source if X is a source"
+        )
     others = gather(test, None if check is None else check(), train.kinds)
     return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
 
@@ -314,7 +316,7 @@ def _check_size(values: NDArray[Any], limit: float) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > limit:
         raise DataError(
-            f"the largest value is {largest:.3g}, too large for its square; divide the values"
+            f"the largest value is {largest:.3g}, and its square is too large; divide the values"
         )
 
 

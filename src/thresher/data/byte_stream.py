@@ -85,7 +85,7 @@ class BinaryStream(io.RawIOBase):
         self.waiting = _abandoned
 
     def _wait(self) -> None:
-        """Return when a read of the pipe does not block: no signal can end a blocked read."""
+        """Wait until a read of the pipe does not block: no signal can end a blocked read."""
         while self._poll is not None and not self._poll.poll(_WAIT):
             self.waiting()
 

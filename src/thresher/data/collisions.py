@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-_SHARE = 0.05  # share of features that may share a weight, with the bits that are suggested
+_SHARE = 0.05  # with the suggested bits, at most this share of the features share a weight
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Collisions:
 
     def __str__(self) -> str:
         text = (
-            f"about {self.distinct:,} features in {2**self.bits:,} weights ({self.bits} bits), "
-            f"{self.shared:,} of them expected to share one"
+            f"about {self.distinct:,} features in {2**self.bits:,} weights ({self.bits} bits); "
+            f"about {self.shared:,} features share a weight with another"
         )
         if self.suggested_bits > self.bits:
-            text += f"; with {self.suggested_bits} bits, 5 % would share one"
+            text += f"; with {self.suggested_bits} bits, at most 5 % would"
         return text

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 
+from thresher.data.formats import FORMATS, suffix_of
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, setting
 
-__all__ = ["CACHE_MAGIC", "FORMATS", "detect_format"]
-
-CACHE_MAGIC = b"\x89TCache\n"  # the first bytes of Thresher's own cache
-FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
-
 _HEAD = 1 << 16
 _LINES = 32
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_MAGICS = {magic: format.name for format in FORMATS.values() for magic in format.magics}
+# Formats without fixed first bytes, by suffix.
 _SUFFIXES = {
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".vw": "vw",
-    ".csv": "csv",
-    ".tsv": "csv",
-}
-_MAGICS = {
-    CACHE_MAGIC: "cache",
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",  # a stream of messages
+    suffix: format.name
+    for format in FORMATS.values()
+    if not format.magics
+    for suffix in (*format.suffixes, *format.only_read)
 }
 
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -72,7 +60,7 @@ def detect_format(path: str) -> str:
     if head[8:9] == b"{" and b'"thresher' in head[:256]:
         raise DataError(f"{path}: this is a model or a checkpoint of Thresher, not data")
     lines = _first_lines(head.removeprefix(b"\xef\xbb\xbf"))
-    by_name = _by_suffix(path)
+    by_name = _SUFFIXES.get(suffix_of(path))
     if not lines:
         return by_name or "svmlight"  # an empty file has no rows in any format
     # The majority of lines decides; the reader reports the others as bad lines.
@@ -101,10 +89,3 @@ def _first_lines(head: bytes) -> list[bytes]:
     lines = head.split(b"\n")
     used = (line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith(b"#"))
     return list(used)[:_LINES]
-
-
-def _by_suffix(path: str) -> str | None:
-    stem, suffix = os.path.splitext(path.lower())
-    if suffix in _COMPRESSED:
-        suffix = os.path.splitext(stem)[1]
-    return _SUFFIXES.get(suffix)

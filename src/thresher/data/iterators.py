@@ -52,8 +52,8 @@ class IteratorSource:
     Attributes
     ----------
     named : bool
-        Whether features have names: those of examples and DataFrames have, those of matrices and
-        arrays are numbered. The first item decides.
+        Whether features have names. Features of examples and DataFrames have names, features of
+        matrices and arrays have numbers. The first item decides.
 
     Examples
     --------

@@ -120,7 +120,9 @@ class TwoClasses(Labels):
         Advice in the error about other labels.
     """
 
-    def __init__(self, low: float = -1.0, others: str = "give fit classes= for others") -> None:
+    def __init__(
+        self, low: float = -1.0, others: str = "give fit classes= for other labels"
+    ) -> None:
         self.low, self.others = low, others
         self.seen: float | None = None  # the first class, -1 or 0, after its first row
 

@@ -153,7 +153,7 @@ class MatrixSource:
         shuffle: str | bool,
         seed: int,
         after: Position | None = None,
-        behind: int = 0,
+        blocks_before: int = 0,
         **reading: Any,
     ) -> Iterator[Visit]:
         """Yield the rows of a pass, about `chunk` nonzeros at a time; see `Source.visits`."""
@@ -202,7 +202,7 @@ class MatrixSource:
         return keys, mean[keys]
 
     def facts(self) -> list[Any]:
-        """Return a digest of the rows as JSON types, to detect changes later; see `is_as`."""
+        """Return a digest of the rows as JSON types, for `is_unchanged`."""
         if self._facts is None:
             self._facts = self._digested()
         return self._facts
@@ -218,7 +218,7 @@ class MatrixSource:
                 digest.update(whole)
         return [list(X.shape), str(X.dtype), digest.hexdigest()]
 
-    def is_as(self, facts: Any) -> bool:
+    def is_unchanged(self, facts: Any) -> bool:
         """Tell whether the rows are the same as when `facts` returned these facts."""
         return list(facts) == self.facts()
 

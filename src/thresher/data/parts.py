@@ -19,6 +19,7 @@ from thresher.data.bad_lines import BadLines, BadRow
 from thresher.data.block import Block, Position
 from thresher.data.byte_stream import BinaryStream
 from thresher.data.detect import detect_format
+from thresher.data.formats import FORMATS
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.spans import Span, line_start
 from thresher.errors import DataError, ParameterError
@@ -147,7 +148,7 @@ class TextPart(FilePart):
         self, name: str, format: str, reading: ReadOptions, span: Span | None = None
     ) -> None:
         super().__init__(name, span)
-        self.format, self.named = format, format == "vw"
+        self.format, self.named = format, FORMATS[format].named
         self.first = 0 if reading.zero_based or self.named else 1
 
     def blocks(
@@ -387,8 +388,8 @@ def _is_paths(files: Any) -> bool:
 def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:
     """Return the part of a file or a span of it; the format is given, or else detected."""
     format = reading.format or detect_format(name)
-    if format in ("svmlight", "vw"):
+    if FORMATS[format].kind == "text":
         return TextPart(name, format, reading, span)
-    if format == "cache":
+    if FORMATS[format].kind == "cache":
         return CachePart(name, span)
     return TablePart(name, format, reading, kinds, span)

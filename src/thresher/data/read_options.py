@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.data.bad_lines import check_policy
+from thresher.data.formats import FORMATS
 from thresher.errors import ParameterError
 
-FORMATS = ("svmlight", "vw", "csv", "parquet", "arrow", "cache")
 KINDS = ("number", "truth", "string")  # kinds of table columns
 
 
@@ -65,7 +65,8 @@ class ReadOptions:
         for name, kind in self.kinds:
             if kind not in KINDS:
                 raise ParameterError(
-                    f"kinds must be of {', '.join(KINDS)}; got {kind!r} for the column '{name}'",
+                    f"a kind must be one of {', '.join(KINDS)}; the kind of column '{name}' is "
+                    f"{kind!r}",
                     parameter="kinds",
                     value=kind,
                     allowed=f"of {', '.join(KINDS)}",

@@ -131,8 +131,8 @@ class Source:
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
         kinds : mapping, optional
-            The kinds of table columns in the training data, which are used again; the option
-            `kinds` of `scan` goes first.
+            The kinds of table columns in the training data, which are used again, except for
+            columns in the option `kinds` of `scan`.
         """
         if not self.rereadable and self._reads:
             raise ReadOnceError(
@@ -170,7 +170,7 @@ class Source:
         shuffle: str | bool,
         seed: int,
         after: Position | None = None,
-        behind: int = 0,
+        blocks_before: int = 0,
         **reading: Any,
     ) -> Iterator[Visit]:
         """Yield the blocks of a pass, each with the order of its rows.
@@ -186,7 +186,7 @@ class Source:
             Seed of the shuffling.
         after : Position, optional
             Where the pass continues.
-        behind : int
+        blocks_before : int
             Number of blocks of the pass before that position.
         **reading
             Parameters of `blocks`.
@@ -194,7 +194,7 @@ class Source:
         shuffles = shuffle is not False
         reorders = shuffles and shuffle != "within" and self.shuffles
         between = (seed, number) if reorders else None
-        for at, block in enumerate(self.blocks(after, order=between, **reading), behind):
+        for at, block in enumerate(self.blocks(after, order=between, **reading), blocks_before):
             order = _core.path_order(seed, at, number, block.rows) if shuffles else None
             yield Visit(block, order, 0, block.rows, block.end)
 
@@ -213,7 +213,7 @@ class Source:
                 break
         return {key: name.decode(errors="replace") for key, name in wanted.found.items()}
 
-    def spare(self, *outputs: str | None) -> None:
+    def refuse_outputs(self, *outputs: str | None) -> None:
         """Raise ParameterError if one of the output files is an input file of the source."""
         for output in outputs:
             for part in self.parts:
@@ -221,10 +221,10 @@ class Source:
                     raise ParameterError(f"{output} is an input file: it cannot be an output too")
 
     def facts(self) -> list[Any]:
-        """Return facts about the input as JSON types, to detect changes later; see `is_as`."""
+        """Return facts about the input as JSON types, for `is_unchanged`."""
         return [part.facts() for part in self.parts]
 
-    def is_as(self, facts: Sequence[Any]) -> bool:
+    def is_unchanged(self, facts: Sequence[Any]) -> bool:
         """Tell whether the input has certainly not changed since `facts` returned these facts."""
         return list(facts) == self.facts() and all(part.facts() is not None for part in self.parts)
 

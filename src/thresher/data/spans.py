@@ -1,4 +1,4 @@
-"""Spans of files: ranges of lines, rows or blocks that can be read alone.
+"""Spans of files: ranges of lines, rows or blocks that can be read separately.
 
 The unit of a span depends on the format: bytes of plain text, rows of Parquet, blocks of a cache.
 A line belongs to the span that contains its first byte. So spans that cover a file contain each of
@@ -11,11 +11,11 @@ import os
 from dataclasses import dataclass
 
 from thresher.data import open_streams, paths
+from thresher.data.formats import FORMATS
 from thresher.errors import DataError, ParameterError
 
-__all__ = ["CUTTABLE", "Span", "extent", "line_start", "lines_before"]
+__all__ = ["Span", "extent", "line_start", "lines_before"]
 
-CUTTABLE = ("svmlight", "vw", "parquet", "cache")
 """Formats that can be read in spans; text only if it is a local file without compression."""
 
 _PIECE = 1 << 16  # bytes per read, to find the beginning of a line
@@ -60,7 +60,7 @@ class Span:
 
 def extent(name: str, format: str) -> int | None:
     """Return the number of units of a file; None if it can only be read as a whole."""
-    if format not in CUTTABLE or paths.is_remote(name) or not paths.can_reopen(name):
+    if not FORMATS[format].cuttable or paths.is_remote(name) or not paths.can_reopen(name):
         return None
     if format == "cache":
         from thresher import _core

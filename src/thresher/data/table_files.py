@@ -15,20 +15,21 @@ import numpy as np
 
 from thresher.data.bad_lines import BadCells
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
+from thresher.data.formats import FORMATS
 from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.data.spans import Span
 from thresher.errors import DataError, ParameterError
 
 __all__ = ["TABLE_FORMATS", "OnRagged", "kinds_of", "read_csv", "read_tables", "typed"]
 
-TABLE_FORMATS = ("csv", "parquet", "arrow")
+TABLE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == "table")
 
 _BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
 _MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
 _TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
 
 OnRagged = Callable[[int, str, str], None]
-"""Called with line number, error and text of a CSV line that has not as many cells as the first."""
+"""Called with number, error and text of a CSV line with more or fewer cells than the first line."""
 
 
 def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:

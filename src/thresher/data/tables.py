@@ -126,8 +126,8 @@ class TableSource:
     bits : int, optional
         Only the lowest `bits` bits of keys are used.
     delimiter : str, optional
-        Of CSV; by default tab, comma or semicolon: the one that occurs most often in the first
-        line.
+        The separator of CSV files; by default tab, comma or semicolon, whichever occurs most often
+        in the first line.
     kinds : ColumnKinds, optional
         Kinds of columns, shared by all tables of a source.
     span : Span, optional

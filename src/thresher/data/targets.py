@@ -56,7 +56,7 @@ class Targets(Sequence[NDArray[np.float64]]):
 
     @classmethod
     def of_classes(cls, numbers: NDArray[Any], outputs: int, low: float = -1.0) -> Targets:
-        """Return the targets of rows that have one class each, of more than two."""
+        """Return the targets of rows with one class each, if there are more than two classes."""
         starts = np.arange(len(numbers) + 1, dtype=np.int64)
         return cls(outputs, None, starts, numbers.astype(np.int32), low)
 

@@ -17,20 +17,12 @@ from thresher import _core
 from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
+from thresher.data.formats import COMPRESSED, FORMATS, suffix_of
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, setting
 
-FORMATS = ("svmlight", "vw", "csv", "parquet", "cache")
-_SUFFIXES = {
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".vw": "vw",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".cache": "cache",
-}
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+WRITTEN = tuple(name for name, format in FORMATS.items() if format.written)
+_SUFFIXES = {suffix: name for name in WRITTEN for suffix in FORMATS[name].suffixes}
 _WIDEST = 10_000  # most columns of a CSV file
 
 
@@ -42,9 +34,7 @@ def format_of(path: str) -> str:
     >>> format_of("clicks.vw.gz")
     'vw'
     """
-    stem, suffix = os.path.splitext(path)
-    if suffix in _COMPRESSED:
-        suffix = os.path.splitext(stem)[1]
+    suffix = suffix_of(path)
     if suffix not in _SUFFIXES:
         raise ParameterError(
             (
@@ -73,14 +63,14 @@ def write(
     source : Source
     path : str
     format : str
-        One of `FORMATS`.
+        One of `WRITTEN`.
     see : function, optional
         Called with each block that was written.
     dtype : {"float32", "float64"}
         Number type of the values in a cache; float64 keeps the values of the text exactly.
     """
     writer = {"parquet": _write_parquet, "csv": _write_csv}.get(format)
-    if format in ("cache", "parquet") and path.endswith(_COMPRESSED):
+    if format in ("cache", "parquet") and path.endswith(COMPRESSED):
         raise ParameterError(f"{path}: a {format} file cannot be compressed")
     blocks = _blocks(source, format == "cache", see, dtype)
     if format == "cache":
@@ -146,7 +136,7 @@ def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str)
             if block.words is not None:
                 raise DataError(f"{block.place(0)}: labels are words; {format} needs numbers")
             try:
-                if format == "vw":
+                if FORMATS[format].named:
                     out.write(_core.vw_text(block.native))
                 else:
                     out.write(_core.svmlight_text(block.native, source.reading.zero_based))

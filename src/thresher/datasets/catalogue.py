@@ -1,4 +1,4 @@
-"""Every set: its files, and how they are read."""
+"""The catalogue of data sets: their files, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Parser: TypeAlias = Callable[[list[Path]], Parts]
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """How a set is made.
+    """The files and the parser of a data set.
 
     Attributes
     ----------
     files : tuple of str
-        Training rows first, without suffixes of packings.
+        Names without suffixes of compression; the file of training rows is the first.
     parse : callable
-        Takes their paths.
+        Takes the paths of the files and returns the parts of the set.
     drawn : callable or None
-        The same, for the random split.
+        The same for the random split.
     task : {"binary", "multiclass", "regression"}
     needed : int
-        How many of the files must be there.
+        The first `needed` files must exist.
     streams : bool
-        Whether `thresher.scan` reads the files.
+        Whether `thresher.scan` can read the files.
     """
 
     files: tuple[str, ...]
@@ -71,7 +71,7 @@ _TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "zoo": ("zoo.data", {"sizes": (77, 24), "positive": None, "header": True}),
 }
 
-# Widths, and files; where the second is absent and not needed, the first is split 70/30.
+# Width, files that are needed, and files. Without a second file, the first is split 70/30.
 _SPARSE: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "dexter": (20_000, 1, ("dexter_train.svm", "dexter_valid.svm")),
     "dexter_scaled": (7_751, 2, ("dexter_scaled_train.svm", "dexter_scaled_valid.svm")),
@@ -89,9 +89,9 @@ _SPARSE: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "webspam": (16_609_143, 1, ("webspam_wc_normalized_trigram.svm",)),
 }
 
-# Training, validation and test rows in Xie et al. (2010), and of how many rows of the last file.
+# Number of training, validation and test rows in Xie et al. (2010), and of rows in the last file.
 _DRAWN = {
-    "rcv1": ((3357, 6854), 677_399),  # all of the first file are training rows
+    "rcv1": ((3357, 6854), 677_399),  # all rows of the first file are training rows
     "webspam": ((50_000, 4999, 50_000), 350_000),
 }
 _PAIRS = {
@@ -103,10 +103,10 @@ _PAIRS = {
     "sci talk": (3397, 1445, 2363),
 }
 
-STREAMED = {"big_ads": ("big_ads_train", "big_ads_test")}  # by `sources` only
+STREAMED = {"big_ads": ("big_ads_train", "big_ads_test")}  # only for `sources`
 
 
-def _recipes() -> dict[str, DatasetSpec]:
+def _specs() -> dict[str, DatasetSpec]:
     made: dict[str, DatasetSpec] = {}
     for name, (file, options) in _TABLES.items():
         task: Task = "regression" if options["positive"] is None else "binary"
@@ -130,4 +130,4 @@ def _recipes() -> dict[str, DatasetSpec]:
     return made
 
 
-SPECS = _recipes()
+SPECS = _specs()

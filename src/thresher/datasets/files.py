@@ -1,4 +1,4 @@
-"""Where the files of data sets are, plain or packed, and which copies of them are known."""
+"""Finds the files of data sets, plain or compressed, and checks them by known checksums."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from thresher.errors import ParameterError
 Folder: TypeAlias = str | os.PathLike[str] | None
 
 VARIABLE = "THRESHER_DATA"
-_PLACES = ("", "uci")
-_PACKED = ("", ".xz", ".bz2", ".gz")
+_SUBFOLDERS = ("", "uci")
+_SUFFIXES = ("", ".xz", ".bz2", ".gz")
 
-# sha256 of what is in the files, unpacked
+# sha256 of the files, decompressed
 KNOWN = {
     "20news-bydate.tar": "38c2401fee98353a801cb19cefdd1b37d3a1b34cc35b8b260f9fe7ab09c1862d",
     "a9a.svm": "45232e1b205e4d18bf3a71b12320c64237fef85d31e8b43e5ba7ec1082f8bec4",
@@ -57,39 +57,39 @@ def folder_of(folder: Folder) -> Path:
     Parameters
     ----------
     folder : path-like, optional
-        By default what the environment variable names.
+        By default the value of the environment variable THRESHER_DATA.
     """
     named = folder if folder is not None else os.environ.get(VARIABLE)
     if not named:
         raise ParameterError(
-            f"folder: name the folder of the data sets, here or by the environment variable "
+            f"folder: give the folder of the data sets, here or in the environment variable "
             f"{VARIABLE}"
         )
     path = Path(named)
     if not path.is_dir():
-        raise ParameterError(f"folder: {path} is no folder")
+        raise ParameterError(f"folder: {path} is not a folder")
     return path
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """Return the file of a name, plain or packed, if there is one.
+    """Return the path of a file, plain or compressed; None if it does not exist.
 
     Parameters
     ----------
     folder : Path
     name : str
-        Without the suffix of a packing.
+        Without the suffix of a compression.
     """
-    for place in _PLACES:
-        for packed in _PACKED:
-            path = folder / place / (name + packed)
+    for subfolder in _SUBFOLDERS:
+        for suffix in _SUFFIXES:
+            path = folder / subfolder / (name + suffix)
             if path.is_file():
                 return path
     return None
 
 
 def open_file(path: Path) -> io.BufferedReader:
-    """Open a file for reading; the bytes are unpacked.
+    """Open a file for reading; the bytes are decompressed.
 
     Parameters
     ----------
@@ -99,15 +99,15 @@ def open_file(path: Path) -> io.BufferedReader:
 
 
 def is_known(path: Path) -> bool | None:
-    """Return whether a file is the copy that is known; None where none is.
+    """Tell whether a file has the known checksum; None if no checksum is known.
 
     Parameters
     ----------
     path : Path
     """
     name = path.name
-    for packed in _PACKED[1:]:
-        name = name.removesuffix(packed)
+    for suffix in _SUFFIXES[1:]:
+        name = name.removesuffix(suffix)
     if name not in KNOWN:
         return None
     with open_file(path) as stream:

@@ -1,4 +1,4 @@
-"""Find the files of a set, parse them or take what was parsed before."""
+"""Loads data sets: finds their files and parses them, or reads the cache of an earlier call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thresher.errors import ParameterError, setting
 if TYPE_CHECKING:
     from thresher.data.source import Source
 
-_CACHE_VERSION = 3  # raise it whenever a parser changes what it returns
+_CACHE_VERSION = 3  # increase it when a parser returns something else
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Dataset:
     task : {"binary", "multiclass", "regression"}
         Kind of the target.
     X_valid, y_valid : scipy.sparse.csr_matrix and numpy.ndarray, or None
-        Rows for the choice of parameters, where the split has such.
+        Rows for the choice of parameters, if the split has them.
     """
 
     name: str
@@ -61,7 +61,7 @@ def names(folder: Folder = None) -> list[str]:
     Parameters
     ----------
     folder : path-like, optional
-        Of the files; by default the one that THRESHER_DATA names.
+        Folder of the files; by default the value of THRESHER_DATA.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def names(folder: Folder = None) -> list[str]:
     ['gisette']
     """
     place = folder_of(folder)
-    return [name for name, recipe in SPECS.items() if _absent(recipe, place) is None]
+    return [name for name, spec in SPECS.items() if _absent(spec, place) is None]
 
 
 def load(
@@ -92,12 +92,13 @@ def load(
     name : str
         Name of the set.
     folder : path-like, optional
-        Of the files; by default the one that THRESHER_DATA names.
+        Folder of the files; by default the value of THRESHER_DATA.
     unit_norm : bool, default=True
         Scale every row to Euclidean norm 1 (empty rows stay empty).
     split : {"published", "random"}
-        The files' own parts, where they have such; or the sizes of Xie et al. (2010), drawn at
-        random with a fixed seed, with a validation part: pairs of newsgroups, rcv1 and webspam.
+        "published": the parts of the files, if they have parts. "random": rows are drawn with a
+        fixed seed, in the sizes of Xie et al. (2010), with a validation part; for pairs of
+        newsgroups, rcv1 and webspam.
 
     Returns
     -------
@@ -107,16 +108,16 @@ def load(
     Raises
     ------
     FileNotFoundError
-        If a file of the set is absent from the folder.
+        A file of the set is not in the folder.
     ParameterError
-        If there is no set of that name, or no such split of it.
+        There is no set of that name, or the set has no such split.
     DataError
-        If a file is not what the set needs.
+        A file cannot be parsed.
 
     Warns
     -----
     UserWarning
-        If a file is another copy than the known one; see `verify`.
+        The checksum of a file differs from the known one; see `verify`.
 
     Examples
     --------
@@ -132,40 +133,40 @@ def load(
     """
     if name in STREAMED:
         raise ParameterError(f"name: {name!r} is too large to load; see thresher.datasets.sources")
-    recipe = _recipe(name)
+    spec = _spec(name)
     if split not in ("published", "random"):
         raise ParameterError(
             f"split must be 'published' or 'random', not {split!r}", parameter="split", value=split
         )
-    if split == "random" and recipe.drawn is None:
-        able = ", ".join(name for name, recipe in SPECS.items() if recipe.drawn)
+    if split == "random" and spec.drawn is None:
+        able = ", ".join(name for name, spec in SPECS.items() if spec.drawn)
         raise ParameterError(
-            (setting("split", "random"), f" is there for {able}; not for {name!r}"),
+            (setting("split", "random"), f" exists for {able}; not for {name!r}"),
             parameter="split",
             value=split,
         )
     parts = _cached(name, split, _paths(name, folder))
     rows = [(_csr(x, unit_norm), y) for x, y in parts]
     (a, y_a), (b, y_b) = rows[:2]
-    return Dataset(name, a, y_a, b, y_b, recipe.task, *(rows[2] if len(rows) > 2 else ()))
+    return Dataset(name, a, y_a, b, y_b, spec.task, *(rows[2] if len(rows) > 2 else ()))
 
 
 def sources(name: str, folder: Folder = None) -> tuple[Source, Source | None]:
-    r"""Return a set's training and test files as sources, which are read in blocks.
+    r"""Return the training and test files of a set as sources, which are read in blocks.
 
-    For sets that are large: ``fit(sources("webspam")[0])``. Nothing is scaled.
+    For large sets: ``fit(sources("webspam")[0])``. Rows are not scaled.
 
     Parameters
     ----------
     name : str
-        A set of svmlight or VW files, or ``big_ads``, whose files may be of any format.
+        A set of svmlight or VW files, or ``big_ads``, whose files may have any format.
     folder : path-like, optional
-        Of the files; by default the one that THRESHER_DATA names.
+        Folder of the files; by default the value of THRESHER_DATA.
 
     Returns
     -------
     tuple of Source
-        The second is None where the set is one file.
+        The second is None if the set has only one file.
 
     Examples
     --------
@@ -190,23 +191,25 @@ def sources(name: str, folder: Folder = None) -> tuple[Source, Source | None]:
         train, test = (scan(files) if files else None for files in found)
         assert train is not None
         return train, test
-    if not _recipe(name).streams:
-        raise ParameterError(f"name: {name!r} is no text of rows; see thresher.datasets.load")
+    if not _spec(name).streams:
+        raise ParameterError(
+            f"name: {name!r} is not svmlight or VW text; see thresher.datasets.load"
+        )
     paths = _paths(name, folder)
     return scan(paths[0]), scan(paths[1]) if len(paths) > 1 else None
 
 
 def verify(name: str, folder: Folder = None) -> list[str]:
-    r"""Return which files of a set are not the copies whose checksums are known.
+    r"""Return the files of a set whose checksum differs from the known one.
 
-    Of files without a known checksum nothing is said.
+    Files without a known checksum are not in the list.
 
     Parameters
     ----------
     name : str
         Name of the set.
     folder : path-like, optional
-        Of the files; by default the one that THRESHER_DATA names.
+        Folder of the files; by default the value of THRESHER_DATA.
 
     Examples
     --------
@@ -221,32 +224,32 @@ def verify(name: str, folder: Folder = None) -> list[str]:
     return [path.name for path in _paths(name, folder) if is_known(path) is False]
 
 
-def _recipe(name: str) -> DatasetSpec:
+def _spec(name: str) -> DatasetSpec:
     if name not in SPECS:
         known = ", ".join([*SPECS, *STREAMED])
         raise ParameterError(f"name: no data set {name!r}; there are: {known}")
     return SPECS[name]
 
 
-def _absent(recipe: DatasetSpec, place: Path) -> str | None:
-    """Return the first needed file that is not there."""
-    needed = recipe.files[: recipe.needed]
+def _absent(spec: DatasetSpec, place: Path) -> str | None:
+    """Return the first file that is needed and missing."""
+    needed = spec.files[: spec.needed]
     return next((file for file in needed if find(place, file) is None), None)
 
 
 def _paths(name: str, folder: Folder) -> list[Path]:
-    recipe, place = _recipe(name), folder_of(folder)
-    absent = _absent(recipe, place)
+    spec, place = _spec(name), folder_of(folder)
+    absent = _absent(spec, place)
     if absent is not None:
         raise FileNotFoundError(
             f"data set {name!r} needs {absent} (plain, .xz, .bz2 or .gz) in {place}; "
-            f"another folder is named by the argument folder or by {VARIABLE}"
+            f"set another folder with the argument folder or with {VARIABLE}"
         )
-    return [path for file in recipe.files if (path := find(place, file)) is not None]
+    return [path for file in spec.files if (path := find(place, file)) is not None]
 
 
 def _csr(x: Any, unit_norm: bool = False) -> Any:
-    """Return `x` as float32/int32 CSR without stored zeros, its rows at norm 1 if asked."""
+    """Return `x` as float32/int32 CSR without stored zeros; with `unit_norm`, rows of norm 1."""
     x = sp.csr_matrix(x, dtype=np.float32, copy=True)
     x.sum_duplicates()
     x.eliminate_zeros()
@@ -259,7 +262,7 @@ def _csr(x: Any, unit_norm: bool = False) -> Any:
 
 
 def _cached(name: str, split: str, paths: list[Path]) -> Parts:
-    """Return the parts from the cache, else parse the files and try to keep what they gave."""
+    """Return the parts from the cache, or else parse the files and try to write the cache."""
     stats = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]
     digest = hashlib.sha256(repr((_CACHE_VERSION, split, stats)).encode()).hexdigest()[:16]
     root = os.environ.get("THRESHER_CACHE") or Path(tempfile.gettempdir(), "thresher-datasets")
@@ -271,22 +274,22 @@ def _cached(name: str, split: str, paths: list[Path]) -> Parts:
         others = [number for number, path in enumerate(paths) if is_known(path) is False]
     for other in (paths[number] for number in others):
         warnings.warn(
-            f"{other} is another copy than the one known as {other.name}: "
-            "results may differ from those shown",
+            f"{other} differs from the known file {other.name}: "
+            "results may differ from published ones",
             stacklevel=3,
         )
     if parts:
         return parts
-    recipe = SPECS[name]
-    parse = recipe.drawn if split == "random" and recipe.drawn else recipe.parse
+    spec = SPECS[name]
+    parse = spec.drawn if split == "random" and spec.drawn else spec.parse
     parts = [(_csr(x), y) for x, y in parse(paths)]
-    with contextlib.suppress(OSError):  # a cache that cannot be written is no error
+    with contextlib.suppress(OSError):  # works without a cache, too
         _write(file, parts, others)
     return parts
 
 
 def _read(file: Path) -> tuple[Parts, list[int]]:
-    """Return the parts, and which of the files are other copies than the known ones."""
+    """Return the parts, and the numbers of the files whose checksum differs from the known one."""
     with np.load(file, allow_pickle=False) as z:
         parts: Parts = [
             (sp.csr_matrix((z[f"x{i}"], z[f"i{i}"], z[f"p{i}"]), tuple(z[f"n{i}"])), z[f"y{i}"])

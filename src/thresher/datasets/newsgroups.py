@@ -1,4 +1,4 @@
-"""tf-idf rows of 20 newsgroups, from the archive of the by-date split."""
+"""tf-idf rows of the 20 newsgroups, from the archive of the by-date split."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from thresher.datasets.files import open_file
 from thresher.datasets.parts import SEED, Array, Parts, draw_counts, signs
 from thresher.errors import DataError
 
-_FEWEST = 6  # messages that a word of the random split is in
+_FEWEST = 6  # a word of the random split is in at least this many messages
 
 
 def parse(paths: list[Path], pair: str) -> Parts:
-    """Make rows of two top-level groups, or of all groups as classes.
+    """Return rows of two top-level groups, or of all groups as classes.
 
     Parameters
     ----------
     paths : list of Path
         The archive.
     pair : str
-        The groups, +1 first, with a space between; "" for all 20 classes.
+        The groups with a space between, class +1 first; "" for all 20 classes.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -40,14 +40,14 @@ def parse(paths: list[Path], pair: str) -> Parts:
 
 
 def parse_drawn(paths: list[Path], pair: str, counts: Sequence[int]) -> Parts:
-    """Make rows of two top-level groups, drawn at random from all their messages.
+    """Return rows of two top-level groups, drawn at random from all their messages.
 
     Parameters
     ----------
     paths : list of Path
     pair : str
     counts : sequence of int
-        Of training, validation and test rows.
+        Number of training, validation and test rows.
     """
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
@@ -69,7 +69,7 @@ def _sides(groups: Array, pair: str) -> Array:
 
 
 def _messages(path: Path, wanted: Sequence[str]) -> tuple[list[str], Array, list[bytes]]:
-    """Return paths, groups and texts, sorted by path; all, or those of top-level groups."""
+    """Return paths, groups and texts of messages, sorted by path; `wanted`: top-level groups."""
     found: list[tuple[str, str, bytes]] = []
     try:
         with open_file(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:

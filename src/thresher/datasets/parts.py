@@ -1,4 +1,4 @@
-"""What a parser returns, and how rows are drawn."""
+"""The result of a parser, and random splits of rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 Parts: TypeAlias = list[tuple[Any, Array]]
-"""Rows (CSR) and targets: of training, of the test and, in some, of validation."""
+"""Pairs of rows (CSR) and targets: training, test and, in some sets, validation."""
 
-SEED = 20_090_101  # of every random split and shuffle
+SEED = 20_090_101  # seed of every random split and shuffle
 
 
 def signs(y: Array) -> Array:
-    """Map two-valued labels to -1/+1, positive (or true) ones to +1.
+    """Return labels as -1 and +1: +1 for positive numbers or True.
 
     Parameters
     ----------
@@ -26,16 +26,16 @@ def signs(y: Array) -> Array:
 
 
 def draw(y: Array, share: float, stratified: bool) -> tuple[Array, Array]:
-    """Draw shuffled row numbers of a training part and of the rest.
+    """Return shuffled row numbers of a training part and of the rest.
 
     Parameters
     ----------
     y : array
         Targets.
     share : float
-        Of the training part.
+        Share of rows in the training part.
     stratified : bool
-        Of each class the same share.
+        Whether the share is the same in each class.
     """
     rng = np.random.default_rng(SEED)
     order = rng.permutation(y.size)
@@ -46,14 +46,14 @@ def draw(y: Array, share: float, stratified: bool) -> tuple[Array, Array]:
 
 
 def draw_counts(rows: int, counts: Sequence[int], of: int) -> list[Array]:
-    """Draw row numbers, no row twice.
+    """Draw the row numbers of several parts at random, no row twice.
 
     Parameters
     ----------
     rows : int
-        How many there are.
+        Number of rows.
     counts : sequence of int
-        How many of `of` rows each part has; other numbers of rows are drawn in proportion.
+        Size of each part, if there are `of` rows; else parts are drawn in proportion.
     of : int
 
     Examples

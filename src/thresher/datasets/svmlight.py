@@ -1,4 +1,4 @@
-"""Sets that are svmlight text, or VW text with numbers for names; both count from 1."""
+"""Parses sets of svmlight text, or VW text whose names are numbers; both count from 1."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def parse(paths: list[Path], width: int) -> Parts:
 
 
 def parse_drawn(paths: list[Path], width: int, counts: Sequence[int], of: int) -> Parts:
-    """Read parts drawn at random from the last file; others are training rows as they are.
+    """Read parts drawn at random from the last file; all rows of a first file are for training.
 
     Parameters
     ----------
     paths : list of Path
     width : int
     counts : sequence of int
-        Of the parts, in the order training, validation, test, or validation, test.
+        Sizes of the parts: training, validation, test; or validation, test.
     of : int
-        Rows of the file to which the counts belong.
+        Number of rows in the file that these sizes are for.
     """
     with open_file(paths[-1]) as stream:
         rows = sum(1 for _ in stream)
@@ -68,7 +68,7 @@ def _rows(path: Path, width: int, wanted: Array | None = None) -> tuple[Any, Arr
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
     if not y.size:
-        raise DataError(f"{path}: there are no rows")
+        raise DataError(f"{path}: the file has no rows")
     if not (np.isfinite(x.data).all() and np.isfinite(y).all()):
         raise DataError(f"{path}: a label or a value is not a finite number of single precision")
     return x, signs(y)

@@ -1,4 +1,4 @@
-"""Tables of the UCI repository."""
+"""Parses tables of the UCI repository."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def parse(
     header: bool = False,
     comma: str | None = ",",
 ) -> Parts:
-    """Read a table, split at random.
+    """Read a table and split it at random.
 
     Parameters
     ----------
     paths : list of Path
     sizes : tuple of int
-        Training and test rows; a table of another length is split in their proportion.
+        Number of training and test rows; a table of another length is split in proportion.
     positive : str or None
         Label of class +1; None for regression.
     label : int
-        Its column.
+        The column of labels.
     drop, onehot : collection of int
         Columns to leave out, and columns of categories.
     header : bool
@@ -52,10 +52,10 @@ def _cells(path: Path, header: bool, comma: str | None) -> Array:
         lines = [line for line in stream.read().decode("ascii").splitlines() if line.strip()]
     rows = [[cell.strip() for cell in line.split(comma)] for line in lines[header:]]
     if not rows:
-        raise ValueError("there are no rows")
+        raise ValueError("the file has no rows")
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            raise ValueError(f"row {number} has {len(row)} cells, and the first {len(rows[0])}")
+            raise ValueError(f"row {number} has {len(row)} cells, row 1 has {len(rows[0])}")
     return np.array(rows)
 
 

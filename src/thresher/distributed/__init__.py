@@ -1,4 +1,4 @@
-"""Learning from rows on several machines, by a Ray cluster: `fit`."""
+"""Training on the rows of several machines, with a Ray cluster: `fit`."""
 
 from __future__ import annotations
 

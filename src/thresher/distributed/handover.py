@@ -1,4 +1,4 @@
-"""What was learned on a cluster, as a fitted estimator."""
+"""The result of training on a cluster, as a fitted estimator."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from thresher.training.records import watch_for
 def hand_over(
     estimator: Any,
     job: ClusterJob,
-    agreed: SurveyResult,
+    survey: SurveyResult,
     shards: Shards,
-    driven: Sequence[ClusterRun],
+    runs: Sequence[ClusterRun],
     names: dict[int, str] | None,
 ) -> None:
-    """Let an estimator have what was learned, as if it had learned it itself.
+    """Give an estimator the fitted state, as its own `fit` would.
 
-    A single output of a rule that learns row by row goes on with `partial_fit`; other estimators
-    predict, and can be fitted anew.
+    With a single output of a rule that learns row by row, `partial_fit` can continue. Other
+    estimators can predict, and can be fitted again.
     """
-    rule, learned = RULES[job.rule], [one.learned for one in driven]
-    paths = int(job.params.get("paths", 1))  # rows are told as each path takes them
-    history = [record for one in driven for record in _records(one, paths)]
-    rows = sum(agreed.rows) / (1 if rule.streams else job.rows.parts)  # that a path walks through
-    rate = learned[0].facts.get("alpha")  # that all parts have agreed on, where rows decide it
+    rule, learned = RULES[job.rule], [run.learned for run in runs]
+    paths = int(job.params.get("paths", 1))  # the history counts the rows of one path
+    history = [record for run in runs for record in _records(run, paths)]
+    pass_rows = sum(survey.rows) / (1 if rule.streams else job.rows.parts)  # of one path
+    rate = learned[0].facts.get("alpha")  # of all parts, if the first rows decided it
     state = FittedState(
         rule=job.rule,
         params=job.plan(rate).learner_params,
         requested=core_args.learner_parameters(job.rule, estimator.get_params(deep=False)),
-        rows=None if rule.streams else sum(agreed.rows),
-        width=agreed.width,
+        rows=None if rule.streams else sum(survey.rows),
+        width=survey.width,
         history=history,
-        passes=math.ceil(max(record.examples for record in history) / rows - 1e-9),
+        passes=math.ceil(max(record.examples for record in history) / pass_rows - 1e-9),
         classes=job.labels.classes,
         multilabel="sparse" if shards.reading.get("multilabel") else "",
         names=names or None,
@@ -57,16 +57,17 @@ def hand_over(
     states = learned[0].states
     if states is not None and len(outputs) == 1 and not rule.keeps_facts:
         state.outputs = state.factory.restore(states, 1)
-        state.recorded = state.outputs.tally  # the history has all rows so far
+        state.recorded = state.outputs.tally  # the history covers all rows so far
         state.watch = watch_for(job.rule, state.outputs.steps) or state.watch
     else:
         state.weights, state.final = outputs, True
         if all(one.evidence is not None for one in learned):
-            state.extras["evidence"] = _together([one.evidence for one in learned if one.evidence])
+            found = [one.evidence for one in learned if one.evidence]
+            state.extras["evidence"] = _join_evidence(found)
     estimator.take(state)
 
 
-def _records(driven: ClusterRun, paths: int) -> list[Progress]:
+def _records(run: ClusterRun, paths: int) -> list[Progress]:
     return [
         Progress(
             examples=int(facts["examples"]) // paths,
@@ -75,12 +76,12 @@ def _records(driven: ClusterRun, paths: int) -> list[Progress]:
             rate=float(facts.get("rate") or 0.0),
             seconds=float(facts["seconds"]),
         )
-        for facts in driven.shown
+        for facts in run.history
     ]
 
 
-def _together(found: Sequence[Evidence]) -> Evidence:
-    """Return the evidence of several outputs as one."""
+def _join_evidence(found: Sequence[Evidence]) -> Evidence:
+    """Join the evidence of several outputs."""
     counts = [len(one.features) for one in found]
     return Evidence(
         indptr=np.cumsum([0, *counts], dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Where the rows of a task are, by parts."""
+"""The rows of a job, by parts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from thresher.data.source import Source
 
 
 class PartitionedRows(Protocol):
-    """Rows in parts. A worker has only its name: rows are read where they are needed."""
+    """Rows in parts. It has names of files only, and is sent to workers, which read the rows."""
 
     @property
     def parts(self) -> int:
         """Number of parts."""
 
     def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
-        """Return the rows of a part; of `pieces` pieces into which it is cut, the one of number."""
+        """Return the rows of a part, or one of the `pieces` pieces into which it is divided."""

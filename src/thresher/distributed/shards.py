@@ -1,4 +1,8 @@
-"""Shards: files and spans of files that all workers can read, in parts."""
+"""Divide files into parts: each part has the rows of some files, or of a span of one file.
+
+A shard is a file, or a span of one, that all workers can read. `engine/executor.py` assigns parts
+to workers.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 
 from thresher.data import open_streams, paths
 from thresher.data.detect import detect_format
+from thresher.data.formats import FORMATS
 from thresher.data.parts import Part, part_of
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
@@ -24,8 +29,6 @@ from thresher.distributed.splitting import (
 )
 from thresher.errors import ParameterError
 
-_TABLES = ("csv", "parquet", "arrow")
-
 
 @dataclass(frozen=True)
 class Shard:
@@ -35,12 +38,12 @@ class Shard:
     ----------
     path : str
     format : str
-        One of those of `scan`.
+        A format of `scan`.
     begin, end : int or None
-        Bytes of plain text, rows of Parquet, blocks of a cache; None for other files, which are
-        read as a whole.
+        In bytes of plain text, rows of Parquet, or blocks of a cache. None for other files, which
+        can only be read as a whole.
     bytes : int
-        On disk, about.
+        Approximate size on disk.
     """
 
     path: str
@@ -51,7 +54,7 @@ class Shard:
 
     @property
     def span(self) -> Span | None:
-        """What of the file is meant; None: all."""
+        """The span of the file; None for the whole file."""
         return None if self.begin is None or self.end is None else Span(self.begin, self.end)
 
     def __str__(self) -> str:
@@ -63,14 +66,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Shards:
-    """Rows of shards, some of which are a part. `find_shards` makes them.
+    """The shards of all parts. `find_shards` makes them.
 
     Attributes
     ----------
     groups : tuple of tuples of Shard
         The shards of each part, in the order of their rows.
     reading : dict
-        Options of `scan`, with what all columns of tables are taken for.
+        Options of `scan`, including the kinds of all columns of tables.
     """
 
     groups: tuple[tuple[Shard, ...], ...]
@@ -88,22 +91,22 @@ class Shards:
 
     @property
     def bytes(self) -> int:
-        """On disk, of all shards, about."""
+        """Approximate size of all shards on disk."""
         return sum(shard.bytes for group in self.groups for shard in group)
 
-    def only(self, part: int) -> Shards:
-        """Return one part alone: what a worker needs to know of it."""
+    def single_part(self, part: int) -> Shards:
+        """Return the shards of one part, to be sent to a worker."""
         return Shards((self.groups[part],), self.reading)
 
     def source(self, part: int, piece: int = 0, pieces: int = 1) -> Source:
-        """Return the rows of a part; of `pieces` pieces into which it is cut, the one of number.
+        """Return the rows of a part, or one of the `pieces` pieces into which it is divided.
 
-        Pieces follow each other, and have about as many bytes. They may be empty: a file that can
-        only be read as a whole is in the piece where it begins.
+        Pieces are consecutive and have about the same number of bytes. A piece may be empty: a file
+        that can only be read as a whole is in the piece in which it begins.
         """
         shards = self.groups[part]
         if pieces > 1:
-            shards = _piece(shards, piece, pieces)
+            shards = _shards_of_piece(shards, piece, pieces)
         reading = ReadOptions.of(**self.reading)
         kinds = ColumnKinds(dict(reading.kinds))
         found = [
@@ -113,7 +116,7 @@ class Shards:
         return Source(found if shards else [EmptyPart(found[0])], reading)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `json.dump` takes."""
+        """Return an object for `json.dump`."""
         return {
             "groups": [[asdict(shard) for shard in group] for group in self.groups],
             "reading": self.reading,
@@ -127,37 +130,37 @@ class Shards:
 
 
 class EmptyPart(Part):
-    """No rows of a part."""
+    """A part of a source without rows."""
 
     def __init__(self, part: Part) -> None:
         self.name, self.named, self.first = part.name, part.named, part.first
 
     def blocks(self, *_: Any) -> Any:
-        """Yield nothing."""
+        """Yield no blocks."""
         return iter(())
 
 
-def _piece(shards: Sequence[Shard], piece: int, pieces: int) -> tuple[Shard, ...]:
-    """Return the shards of a piece. Each cut depends on its number alone, so pieces fit."""
+def _shards_of_piece(shards: Sequence[Shard], piece: int, pieces: int) -> tuple[Shard, ...]:
+    """Return the shards of a piece. A cut depends on its number only, so pieces do not overlap."""
     total = sum(shard.bytes for shard in shards)
     low, high = total * piece // pieces, total * (piece + 1) // pieces
-    found, behind = [], 0
+    found, after = [], 0
     for shard in shards:
-        before, behind = behind, behind + shard.bytes
+        before, after = after, after + shard.bytes
         if shard.begin is None:
             if low <= before < high:
                 found.append(shard)
-        elif low < behind and before < high:
-            begin = _place(shard, low - before, total // pieces)
-            end = _place(shard, high - before, total // pieces)
+        elif low < after and before < high:
+            begin = _position(shard, low - before, total // pieces)
+            end = _position(shard, high - before, total // pieces)
             if begin < end:
-                size = min(high, behind) - max(low, before)
+                size = min(high, after) - max(low, before)
                 found.append(replace(shard, begin=begin, end=end, bytes=size))
     return tuple(found)
 
 
-def _place(shard: Shard, offset: int, piece: int) -> int:
-    """Return where in a shard so many of its bytes lie behind, in its own unit."""
+def _position(shard: Shard, offset: int, piece: int) -> int:
+    """Return the position of a byte offset in a shard, in the shard's own unit."""
     assert shard.begin is not None
     assert shard.end is not None
     if offset <= 0:
@@ -180,27 +183,27 @@ def find_shards(
     parts: int | None = None,
     most: int | None = None,
 ) -> Shards:
-    """Find the files that are meant, and make parts of them.
+    """Find files, and make parts of them.
 
     Parameters
     ----------
     data : path or sequence of paths
-        Files and globs, as `scan` takes them, that all workers can read. Names of local files are
-        made absolute: workers have working folders of their own.
+        Files and globs, as for `scan`, that all workers can read. Names of local files are made
+        absolute, as workers have other working folders.
     reading : dict, optional
         Options of `scan`; by default each part is read by one thread.
     parts : int, optional
-        How many parts of about as many bytes are made: of whole files, or where there are fewer
-        files, of spans of them. By default each file is a part.
+        Number of parts. They have about the same number of bytes, and consist of whole files, or of
+        spans if there are fewer files. By default each file is a part.
     most : int, optional
-        There are no more parts than that: by default files are put together.
+        Largest number of parts. Without `parts`, several files form a part if necessary.
 
     Raises
     ------
     ParameterError
-        The data are no files that can be read again, or there cannot be so many parts.
+        The data are not files that can be read several times, or `parts` is too large.
     FileNotFoundError
-        A file is not there, or a glob matches none.
+        A file does not exist, or a glob matches none.
     """
     for name, value in (("parts", parts), ("most", most)):
         if value is not None and not (type(value) is int and value >= 1):
@@ -216,25 +219,24 @@ def find_shards(
             allowed="error or skip: many workers cannot write one file",
         )
     files = _files(data)
-    whole = [_whole(name, checked) for name in files]
-    whole = [shard for shard in whole if shard.end != 0] or whole  # those without rows are no parts
-    if any(shard.format in _TABLES for shard in whole):
+    whole = [_whole_file(name, checked) for name in files]
+    whole = [shard for shard in whole if shard.end != 0] or whole  # without empty files
+    if any(FORMATS[shard.format].kind == "table" for shard in whole):
         options["kinds"] = Shards((tuple(whole),), options).source(0).kinds
-    return Shards(_grouped(whole, parts, most), options)
+    return Shards(_make_parts(whole, parts, most), options)
 
 
 def _files(data: Any) -> list[str]:
-    """Return the names of files that can be read anywhere, more than once."""
+    """Return the names of files that all workers can read, several times."""
     given = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(given, list | tuple) or not all(
         isinstance(name, str | os.PathLike) for name in given
     ):
         raise ParameterError(
-            f"data must be files that all workers can read, by their names; got "
-            f"{type(data).__name__}"
+            f"data must be names of files that all workers can read; got {type(data).__name__}"
         )
     if not given:
-        raise ParameterError("data must name one file at least; got none")
+        raise ParameterError("data must name at least one file; got none")
     files = paths.expand(given)
     for name in files:
         if not paths.can_reopen(name):
@@ -246,13 +248,13 @@ def _files(data: Any) -> list[str]:
     return [name if paths.is_remote(name) else os.path.abspath(name) for name in files]
 
 
-def _whole(name: str, reading: ReadOptions) -> Shard:
+def _whole_file(name: str, reading: ReadOptions) -> Shard:
     format = reading.format or detect_format(name)
     size, units = open_streams.stored_size(name) or 0, extent(name, format)
     return Shard(name, format, None if units is None else 0, units, size)
 
 
-def _grouped(
+def _make_parts(
     files: list[Shard], parts: int | None, most: int | None
 ) -> tuple[tuple[Shard, ...], ...]:
     count = min(len(files), most or len(files)) if parts is None else parts
@@ -260,31 +262,33 @@ def _grouped(
         runs = group_evenly([shard.bytes for shard in files], count)
         return tuple(tuple(files[i] for i in run) for run in runs)
     sizes = [shard.bytes for shard in files]
-    able = [1 if shard.end is None else max(shard.end, 1) for shard in files]
+    limits = [1 if shard.end is None else max(shard.end, 1) for shard in files]
     try:
-        return _cut_all(files, allocate_spans(sizes, able, count), count)
-    except TooFewLines:  # of a text there cannot be as many as it has bytes
-        able = [
-            len(find_line_starts(shard.path)) if shard.format in ("svmlight", "vw") and n > 1 else n
-            for shard, n in zip(files, able, strict=True)
+        return _split_all(files, allocate_spans(sizes, limits, count), count)
+    except TooFewLines:  # a text has fewer lines than bytes
+        limits = [
+            len(find_line_starts(shard.path))
+            if FORMATS[shard.format].kind == "text" and n > 1
+            else n
+            for shard, n in zip(files, limits, strict=True)
         ]
-    if sum(able) < count:
+    if sum(limits) < count:
         what = "the file" if len(files) == 1 else f"the {len(files)} files"
         raise ParameterError(
             parameter="parts",
             value=count,
-            allowed=f"at most {sum(able)}: {what} cannot be cut into more",
+            allowed=f"at most {sum(limits)}: {what} cannot be divided into more",
         )
-    return _cut_all(files, allocate_spans(sizes, able, count), count)
+    return _split_all(files, allocate_spans(sizes, limits, count), count)
 
 
-def _cut_all(files: list[Shard], counts: list[int], count: int) -> tuple[tuple[Shard, ...], ...]:
+def _split_all(files: list[Shard], counts: list[int], count: int) -> tuple[tuple[Shard, ...], ...]:
     if sum(counts) < count:
         raise TooFewLines
-    return tuple((cut,) for file, n in zip(files, counts, strict=True) for cut in _cut(file, n))
+    return tuple((cut,) for file, n in zip(files, counts, strict=True) for cut in _split(file, n))
 
 
-def _cut(file: Shard, count: int) -> list[Shard]:
+def _split(file: Shard, count: int) -> list[Shard]:
     if count == 1 or file.end is None:
         return [file]
     if file.format == "cache":

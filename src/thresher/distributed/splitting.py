@@ -1,4 +1,4 @@
-"""Where files are cut: into shards of about equal size, none of them empty."""
+"""How files are divided into shards of about equal size, none of them empty."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from thresher.data.spans import Span, line_start
 
-_READ = 1 << 20  # bytes of text at a time, to find all lines
+_READ = 1 << 20  # bytes read at a time to find all lines
 
 
 class TooFewLines(Exception):
-    """A text has fewer lines than the spans it is to be cut into."""
+    """A text has fewer lines than the wanted number of spans."""
 
 
 def group_evenly(sizes: Sequence[int], count: int) -> list[range]:
-    """Cut a row of things into runs of about equal size, each of one thing or more.
+    """Divide things with these sizes into `count` runs of about equal size, none of them empty.
 
     Examples
     --------
-    >>> grouped([5, 1, 1, 1], 2)
+    >>> group_evenly([5, 1, 1, 1], 2)
     [range(0, 1), range(1, 4)]
     """
     sums = np.concatenate([[0], np.cumsum(sizes)]).tolist()
@@ -37,13 +37,14 @@ def group_evenly(sizes: Sequence[int], count: int) -> list[range]:
 
 
 def allocate_spans(sizes: Sequence[int], most: Sequence[int], count: int) -> list[int]:
-    """Return into how many spans each file is cut, so that the largest span is small.
+    """Return the number of spans of each file, such that the largest span is small.
 
-    Each gets one at least and `most` at most; all together `count`, or as many as there can be.
+    Each file has at least one span and at most `most`. The total is `count`, or the largest
+    possible number below it.
 
     Examples
     --------
-    >>> shared_out([100, 10, 60], [9, 9, 1], 5)
+    >>> allocate_spans([100, 10, 60], [9, 9, 1], 5)
     [3, 1, 1]
     """
     counts = [1] * len(sizes)
@@ -60,18 +61,18 @@ def allocate_spans(sizes: Sequence[int], most: Sequence[int], count: int) -> lis
 
 
 def snap_to_start(at: int, starts: Sequence[int], reach: int) -> int:
-    """Return the start that is nearest, where one is within reach; else the place itself."""
+    """Return the nearest of the increasing starts if it is within reach; otherwise `at` itself."""
     right = bisect_left(starts, at)
     near = [start for start in starts[max(right - 1, 0) : right + 1] if abs(start - at) <= reach]
     return min(near, key=lambda start: abs(start - at), default=at)
 
 
 def split_evenly(size: int, count: int, starts: Sequence[int] = ()) -> list[Span]:
-    """Cut so many rows or blocks evenly, at one of the starts where one is near.
+    """Divide `size` rows or blocks into `count` equal spans, with cuts at near starts if possible.
 
     Examples
     --------
-    >>> [(span.begin, span.end) for span in even_cuts(100, 3, [0, 30, 60, 90, 100])]
+    >>> [(span.begin, span.end) for span in split_evenly(100, 3, [0, 30, 60, 90, 100])]
     [(0, 30), (30, 60), (60, 100)]
     """
     reach = size // count // 4
@@ -80,14 +81,14 @@ def split_evenly(size: int, count: int, starts: Sequence[int] = ()) -> list[Span
 
 
 def split_lines(name: str, size: int, count: int) -> list[Span]:
-    """Cut a plain text into spans of about as many bytes, each with a line that begins in it.
+    """Divide a plain text into spans of about equal bytes, each with at least one line start.
 
-    Raises TooFewLines where that cannot be.
+    Raises TooFewLines if that is impossible.
     """
     cuts = [0, *(line_start(name, size * i // count) for i in range(1, count)), size]
     if all(a < b for a, b in itertools.pairwise(cuts)):
         return _between(cuts)
-    starts = find_line_starts(name)  # lines are long, for the spans wanted: so they are few
+    starts = find_line_starts(name)  # few, as lines are longer than the spans
     if len(starts) < count:
         raise TooFewLines
     cuts = [0]
@@ -98,7 +99,7 @@ def split_lines(name: str, size: int, count: int) -> list[Span]:
 
 
 def find_line_starts(name: str) -> NDArray[np.int64]:
-    """Return where all lines of a plain text begin."""
+    """Return the positions where the lines of a plain text start."""
     found, at = [np.zeros(1, np.int64)], 0
     with open(name, "rb", buffering=0) as file:
         while piece := file.read(_READ):

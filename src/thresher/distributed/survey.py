@@ -1,8 +1,8 @@
-"""What all parts must agree on before the first stage: a first scan of all rows.
+"""The survey: a first scan of all rows, before the first stage.
 
-Each part is read once, by itself: rows, labels and the widest row are found, and a checksum of each
-shard, by which a resumed run knows its data again. Bad rows are errors here, before anything is
-learned.
+Each part is read once. The survey finds the number of rows, the labels and the number of features,
+and a checksum of each shard, which a resumed run compares. A bad row is an error here, before
+training.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,44 +27,44 @@ from thresher.losses import LOSSES, Task
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 MapItems = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Runs a function that can be pickled over items, and returns the results in their order."""
+"""Calls a function that can be pickled for each item, and returns the results in their order."""
 
 _MIXED = "labels are partly numbers and partly words"
 
 
 def map_in_process(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Run a function over items in this process: the spread that needs no cluster."""
+    """Call a function for each item in this process, without a cluster."""
     return [function(item) for item in items]
 
 
 @dataclass(frozen=True)
 class SurveyResult:
-    """What the first scan has found. JSON can carry it.
+    """What the survey found. JSON can hold it.
 
     Attributes
     ----------
     rows : list of int
-        Of each part.
+        Number of rows in each part.
     classes : list or None
         All labels, in increasing order; None for a regression.
     counts : list of int or None
-        How many rows have each of them.
+        Number of rows with each label.
     width : int
-        Number of features: 2^64 where any key may come.
+        Number of features: 2^64 if any key is possible.
     named : bool
         Whether features have names.
     first : int
-        What the files call the feature of number 0.
+        The number that the files use for the first feature: 0 or 1.
     checksums : list of lists of str
-        Of each shard of each part.
+        The checksum of each shard of each part.
     dtype : str
-        Number type of the values read, which checksums of tables depend on.
+        Number type of the values read. Checksums of tables depend on it.
     skipped : int
-        Bad lines that were left out.
+        Number of bad lines that were skipped.
     bad : str or None
-        The first of them, described.
+        A description of the first bad line.
     sketch : str
-        Of the features seen, where names or folding make their number matter; in hexadecimal.
+        A sketch of the features seen, in hexadecimal; used if features are named or hashed.
     """
 
     rows: list[int]
@@ -80,32 +80,53 @@ class SurveyResult:
     sketch: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `json.dump` takes."""
+        """Return an object for `json.dump`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> SurveyResult:
-        """Return what `to_json` described."""
+        """Return the result that `to_json` described."""
         return cls(**fields)
 
 
 @dataclass(frozen=True)
-class _Look:
-    """How parts are looked at."""
+class SurveyPart:
+    """Task of a worker: scan the one part of `shards`."""
 
+    shards: Shards
     task: Task
     loss: str
     multilabel: bool
     dtype: str
 
 
+@dataclass(frozen=True)
+class FindNames:
+    """Task of a worker: find the names of features in the one part of `shards`."""
+
+    shards: Shards
+    keys: NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class ComputeChecksum:
+    """Task of a worker: compute the checksum of the one shard of `shards`."""
+
+    shards: Shards
+    dtype: str
+
+
 @dataclass
 class PartSurvey:
-    """What one part has."""
+    """What the survey found in one part.
+
+    `words` is whether labels are words; None if there are no labels. Other fields are those of
+    `SurveyResult`.
+    """
 
     rows: int
     labels: Counter[Any]
-    words: bool | None  # whether labels are; None: there are none
+    words: bool | None
     width: int
     named: bool
     first: int
@@ -117,42 +138,44 @@ class PartSurvey:
 
 def survey_shards(
     shards: Shards,
-    spread: MapItems = map_in_process,
+    map_items: MapItems = map_in_process,
     *,
     task: Task = "classifier",
     loss: str = "",
     dtype: str = "float64",
 ) -> SurveyResult:
-    """Read all rows once, and return what the parts have to agree on.
+    """Read all rows once, and return what was found.
 
     Parameters
     ----------
     shards : Shards
-    spread : callable
-        Runs a function over the parts.
+    map_items : callable
+        Calls a function for each part.
     task : {"classifier", "regressor"}
         Labels of a classifier are collected, those of a regressor are only checked.
     loss : str
-        Decides which labels of a regressor make sense.
+        Decides which labels of a regressor are valid.
     dtype : {"float32", "float64"}
-        As rows will be read: values too large for it are errors.
+        Number type in which rows will be read: values too large for it are errors.
 
     Raises
     ------
     DataError
-        A row is bad, a part has no rows, labels are partly words, or all are the same.
+        A row is bad, a part has no rows, labels are partly words, or all labels are the same.
     """
-    look = _Look(task, loss, bool(shards.reading.get("multilabel")), dtype)
-    found: list[PartSurvey] = spread(
-        _look, [(shards.only(part), look) for part in range(shards.parts)]
-    )
+    multilabel = bool(shards.reading.get("multilabel"))
+    tasks = [
+        SurveyPart(shards.single_part(part), task, loss, multilabel, dtype)
+        for part in range(shards.parts)
+    ]
+    found: list[PartSurvey] = map_items(_survey_part, tasks)
     for part, facts in enumerate(found):
         if facts.rows == 0:
             raise DataError(_no_rows(shards, part))
     classes, counts = None, None
     if task == "classifier":
         classes, counts = _classes(shards, found)
-        _labels_class(look.multilabel)(classes)  # raises where they are not enough
+        _labels_class(multilabel)(classes)  # raises an error if there are too few
     return SurveyResult(
         rows=[facts.rows for facts in found],
         classes=classes,
@@ -168,67 +191,69 @@ def survey_shards(
     )
 
 
-def surveyed_labels(task: Task, loss: str, multilabel: bool, agreed: SurveyResult) -> Labels:
-    """Return what makes targets of the labels, as all parts will see them."""
+def surveyed_labels(task: Task, loss: str, multilabel: bool, survey: SurveyResult) -> Labels:
+    """Return the object that converts labels to targets, with the classes of all parts."""
     if task == "regressor":
         return NumericLabels(loss)
-    assert agreed.classes is not None
-    assert agreed.counts is not None
-    labels = _labels_class(multilabel)(np.array(agreed.classes), LOSSES[loss].low)
-    labels.counted = np.array(agreed.counts, np.int64), sum(agreed.rows)
+    assert survey.classes is not None
+    assert survey.counts is not None
+    labels = _labels_class(multilabel)(np.array(survey.classes), LOSSES[loss].low)
+    labels.counted = np.array(survey.counts, np.int64), sum(survey.rows)
     return labels
 
 
 def find_names(
-    shards: Shards, keys: Iterable[int], spread: MapItems = map_in_process
+    shards: Shards, keys: Iterable[int], map_items: MapItems = map_in_process
 ) -> dict[int, str]:
-    """Return the names of features, where they have any: of two, that of the first part."""
+    """Return the names of features. If parts have different names, the first part's is used."""
     wanted = np.unique(np.fromiter(keys, np.uint64))
     names: dict[int, str] = {}
     if len(wanted):
-        for found in spread(_names, [(shards.only(n), wanted) for n in range(shards.parts)]):
+        tasks = [FindNames(shards.single_part(part), wanted) for part in range(shards.parts)]
+        for found in map_items(_find_names, tasks):
             names = {**found, **names}
     return dict(sorted(names.items()))
 
 
 def shard_checksums(
-    shards: Shards, places: Sequence[tuple[int, int]], dtype: str, spread: MapItems = map_in_process
+    shards: Shards,
+    places: Sequence[tuple[int, int]],
+    dtype: str,
+    map_items: MapItems = map_in_process,
 ) -> list[str]:
-    """Read shards again, which are given by part and number, and return their checksums."""
-    alone = [Shards(((shards.groups[part][at],),), shards.reading) for part, at in places]
-    return spread(_checksum, [(shard, dtype) for shard in alone])
+    """Read the shards at these places, (part, index), again; return their checksums."""
+    alone = [replace(shards, groups=((shards.groups[part][at],),)) for part, at in places]
+    return map_items(_checksum, [ComputeChecksum(shard, dtype) for shard in alone])
 
 
-# ---- what is done for each part ------------------------------------------------------------------
+# ---- tasks of workers ----------------------------------------------------------------------------
 
 
-def _look(item: tuple[Shards, _Look]) -> PartSurvey:
-    shards, look = item
-    source = shards.source(0)
-    chains = [0] * len(source.parts)
+def _survey_part(task: SurveyPart) -> PartSurvey:
+    source = task.shards.source(0)
+    checksums = [0] * len(source.parts)
     found = PartSurvey(0, Counter(), None, 0, source.named, source.first, [], 0, None)
-    values = NumericLabels(look.loss) if look.task == "regressor" else None
-    for block in source.blocks(dtype=look.dtype):
+    values = NumericLabels(task.loss) if task.task == "regressor" else None
+    for block in source.blocks(dtype=task.dtype):
         at = block.end.file
-        chains[at] = _core.mix_keys(chains[at], block.digest)
+        checksums[at] = _core.mix_keys(checksums[at], block.digest)
         if block.rows == 0:
             continue
         found.rows += block.rows
         found.width = max(found.width, block.width or 2**64)
         if values is not None:
-            values.targets(block)  # raises where one makes no sense
+            values.targets(block)  # raises an error for a label that is not valid
         else:
-            _count(found, block, look.multilabel)
-    found.checksums = [f"{chain:016x}" for chain in chains]
+            _count_labels(found, block, task.multilabel)
+    found.checksums = [f"{checksum:016x}" for checksum in checksums]
     found.skipped, found.bad = source.bad_lines.count, source.bad_lines.first
     found.sketch = source.sketch
     return found
 
 
-def _count(found: PartSurvey, block: Block, multilabel: bool) -> None:
-    """Count the labels of a block."""
+def _count_labels(found: PartSurvey, block: Block, multilabel: bool) -> None:
     if not multilabel:
-        _refuse_none(block)
+        _check_one_label(block)
     _, labels = block.label_sets()
     if len(labels) == 0:
         return
@@ -241,8 +266,8 @@ def _count(found: PartSurvey, block: Block, multilabel: bool) -> None:
     found.labels.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
 
 
-def _refuse_none(block: Block) -> None:
-    """Raise DataError where a row has not exactly one label."""
+def _check_one_label(block: Block) -> None:
+    """Raise DataError unless every row has exactly one label."""
     labels = block.labels
     if labels is None:
         raise InputError(
@@ -251,27 +276,25 @@ def _refuse_none(block: Block) -> None:
             hint=(setting("multilabel", True), " learns them"),
         )
     if labels.dtype.kind == "f":
-        none = np.isnan(labels)
+        missing = np.isnan(labels)
     else:
-        none = np.array([label is None for label in labels], bool)
-    if none.any():
-        raise DataError(f"{block.label_place(int(none.argmax()))}: the row has no label")
+        missing = np.array([label is None for label in labels], bool)
+    if missing.any():
+        raise DataError(f"{block.label_place(int(missing.argmax()))}: the row has no label")
 
 
-def _names(item: tuple[Shards, NDArray[np.uint64]]) -> dict[int, str]:
-    shards, keys = item
-    return shards.source(0).names(keys.tolist())
+def _find_names(task: FindNames) -> dict[int, str]:
+    return task.shards.source(0).names(task.keys.tolist())
 
 
-def _checksum(item: tuple[Shards, str]) -> str:
-    shards, dtype = item
-    chain = 0
-    for block in shards.source(0).blocks(dtype=dtype):
-        chain = _core.mix_keys(chain, block.digest)
-    return f"{chain:016x}"
+def _checksum(task: ComputeChecksum) -> str:
+    checksum = 0
+    for block in task.shards.source(0).blocks(dtype=task.dtype):
+        checksum = _core.mix_keys(checksum, block.digest)
+    return f"{checksum:016x}"
 
 
-# ---- what is made of it --------------------------------------------------------------------------
+# ---- results of all parts ------------------------------------------------------------------------
 
 
 def _labels_class(multilabel: bool) -> type[ManyClasses] | type[LabelSets]:
@@ -284,7 +307,9 @@ def _classes(shards: Shards, found: Sequence[PartSurvey]) -> tuple[list[Any], li
     for part, facts in enumerate(found):
         if facts.words is not None:
             if words is not None and words != facts.words:
-                raise DataError(f"{shards.groups[part][0]}: {_MIXED}, which other files have")
+                raise DataError(
+                    f"{shards.groups[part][0]}: {_MIXED}: this file differs from the files before"
+                )
             words = facts.words
         total.update(facts.labels)
     labels = sorted(total)

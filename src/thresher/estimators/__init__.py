@@ -3,6 +3,7 @@
 from typing import Any
 
 from thresher.errors import ParameterError
+from thresher.estimators.adagrad import AdaGradClassifier, AdaGradRegressor
 from thresher.estimators.averaged import AveragedSGDClassifier, AveragedSGDRegressor
 from thresher.estimators.coordinate_descent import (
     CoordinateDescentClassifier,
@@ -26,6 +27,8 @@ from thresher.losses import Task
 from thresher.rules import RULES
 
 __all__ = [
+    "AdaGradClassifier",
+    "AdaGradRegressor",
     "AveragedSGDClassifier",
     "AveragedSGDRegressor",
     "CoordinateDescentClassifier",

@@ -19,7 +19,7 @@ from thresher.estimators.linear import check_source_alone
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import PartialClassifier
 from thresher.losses import LOSSES
-from thresher.model.links import of_labels
+from thresher.model.links import label_probabilities
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 
@@ -145,7 +145,7 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
         if self._is_multilabel():
-            return of_labels(self.decision_function(X), self._learned_loss())
+            return label_probabilities(self.decision_function(X), self._learned_loss())
         return np.asarray(super().predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:

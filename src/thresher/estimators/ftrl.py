@@ -15,8 +15,8 @@ from thresher.model.model import Progress
 class FTRLClassifier(StreamingClassifier):
     """Classification by FTRL-Proximal: a rate for each coordinate, and exactly zero weights.
 
-    It suits click and text data: rare features keep a high rate, that of frequent ones falls, and a
-    weight becomes zero again when |z|, its adjusted sum of gradients, falls below l1.
+    It suits click and text data: rare features keep a high rate, the rate of frequent features
+    falls, and a weight becomes zero again when |z|, its adjusted sum of gradients, falls below l1.
 
     {parameters}
 

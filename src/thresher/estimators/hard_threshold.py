@@ -33,7 +33,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
     """Regression by gradient descent with hard thresholding: a fixed number of nonzero weights.
 
     An iteration makes a gradient step on Psi = ||y - Xw||^2 / 2 and keeps the `n_nonzero` weights
-    of largest magnitude (of equal ones, those of lower index). With the safe step Psi never rises.
+    of largest magnitude (among equal ones, the first). With the safe step Psi never rises.
     With a longer step it may rise: a warning then names the safe step, and numbers that overflow
     are an error. The intercept is always kept, and does not count. It needs all rows at once; there
     is no partial_fit.
@@ -185,7 +185,7 @@ class LeastSquares:
         return np.asarray(self.target - self.root * (self.X @ w + b))
 
     def slopes(self, residual: Vector) -> tuple[Vector, float]:
-        """Return A' residual: the part of the weights, and that of the intercept."""
+        """Return A' residual: the entries for the weights, and the entry for the intercept."""
         weighted = self.root * residual
         return self.X.T @ weighted, float(weighted.sum()) if self.fit_intercept else 0.0
 

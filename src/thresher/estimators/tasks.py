@@ -95,7 +95,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if self._learned_loss() in PROBABILITY_LOSSES:
             return True
         raise AttributeError(
-            f"probabilities need one of the losses {', '.join(PROBABILITY_LOSSES)}; this is "
+            f"probabilities need one of the losses {', '.join(PROBABILITY_LOSSES)}; the loss is "
             f"{self._learned_loss()}"
         )
 

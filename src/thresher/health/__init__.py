@@ -1,13 +1,13 @@
-"""Numerical health: what data and weights do to the arithmetic, before, in and after training.
+"""Numerical health: checks of data and weights before, during and after training.
 
 Exponents of the weights (R-11.5), spectral radius and safe steps of gradient descent (R-10.3 to
-R-10.6), range of the columns, a watch for divergence. SciPy is imported when it is needed.
+R-10.6), range of the columns, detection of divergence. SciPy is imported only when it is needed.
 """
 
 import importlib
 from typing import Any
 
-_HOMES = {
+_MODULES = {
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
     "report": ("HealthReport", "check"),
     "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
@@ -23,8 +23,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and not before: the command line needs the watch alone."""
-    for home, names in _HOMES.items():
+    """Import a module when it is used: the command line needs only `watch`."""
+    for module, names in _MODULES.items():
         if name in names:
-            return getattr(importlib.import_module(f"thresher.health.{home}"), name)
+            return getattr(importlib.import_module(f"thresher.health.{module}"), name)
     raise AttributeError(f"module 'thresher.health' has no attribute {name!r}")

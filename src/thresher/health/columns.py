@@ -1,4 +1,4 @@
-"""How far apart the magnitudes of columns lie."""
+"""The range of magnitudes of the columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
 
-_HUGE, _TINY = 1e6, 1e-6  # largest absolute values with which usual rates do not work
+_HUGE, _TINY = 1e6, 1e-6  # if the largest absolute value is outside, usual rates do not work
 
 
 class OddColumn(NamedTuple):
@@ -34,20 +34,20 @@ class OddColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class DynamicRange:
-    """How far apart the magnitudes of values lie; of no values, the numbers are None."""
+    """The range of magnitudes of the values; without values, the numbers are None."""
 
-    columns: tuple[OddColumn, ...]  # the odd ones, farthest from the median first
-    median: float | None  # over columns, of their largest absolute value; of two, the smaller
-    largest: float | None  # absolute value
-    smallest: float | None  # that is not zero
-    ratio: float | None  # of the two
-    subnormal: float  # share of the values below 2^-126, which single precision blurs
-    constant: tuple[int, ...]  # columns of one value, not zero, in all rows
-    empty: int  # columns without values
+    columns: tuple[OddColumn, ...]  # odd columns, farthest from the median first
+    median: float | None  # median over columns of their largest absolute value
+    largest: float | None  # largest absolute value
+    smallest: float | None  # smallest absolute value that is not zero
+    ratio: float | None  # largest / smallest
+    subnormal: float  # share of values below 2^-126, which lose digits in single precision
+    constant: tuple[int, ...]  # columns with the same nonzero value in all rows
+    empty: int  # number of columns without values
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong, a line each."""
+        """Warnings, one line each."""
         lines = [str(column) for column in self.columns[:10]]
         if len(self.columns) > 10:
             lines.append(f"{len(self.columns) - 10:,} more columns are far from the median")
@@ -56,7 +56,7 @@ class DynamicRange:
             lines.append(f"the values are huge, up to {self.largest:.3g}: {scale}")
         if self.largest is not None and self.largest < _TINY:
             lines.append(
-                f"the values are tiny, {self.largest:.3g} at most, and usual rates learn next to "
+                f"the values are tiny, {self.largest:.3g} at most; usual rates learn almost "
                 f"nothing from them: {scale}"
             )
         if self.subnormal:
@@ -71,18 +71,18 @@ class DynamicRange:
 
 
 def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e3) -> DynamicRange:
-    """Find the columns that dwarf the others, or are dwarfed by them.
+    """Find columns whose values are much larger or much smaller than those of other columns.
 
-    Columns are compared with the median column; of an even number, with the smaller of the two in
-    the middle, so that of two columns far apart the larger is odd.
+    Each column is compared with the median column. With an even number of columns, this is the
+    smaller of the two in the middle; so if there are only two columns, the larger one can be odd.
 
     Parameters
     ----------
     X : CSR matrix, array or DataFrame of shape (rows, features)
     names : sequence of str, optional
-        Names of all columns; those of a DataFrame are known.
+        Names of all columns; by default those of a DataFrame.
     factor : float, default=1000
-        How many times larger or smaller than the median column is odd.
+        A column is odd if it is at least this many times larger or smaller than the median column.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
     X, _, at, values = checked(X)
     n, width = X.shape
     if names is not None and len(names) != width:
-        raise ParameterError(f"names must be {width}, one for each column; got {len(names)}")
+        raise ParameterError(f"names must be {width}, one per column; got {len(names)}")
     if not factor > 1:
         raise ParameterError(parameter="factor", value=factor, allowed="> 1")
     if not len(values):
@@ -111,9 +111,9 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
         ratio = np.divide(high, median, out=np.ones(some), where=counts > 0)
         far = np.maximum(ratio, 1 / ratio)
     odd = [j for j in np.argsort(-far, kind="stable") if far[j] >= factor]
-    told = [(int(columns[j]), float(ratio[j])) for j in odd]
+    found = [(int(columns[j]), float(ratio[j])) for j in odd]
     return DynamicRange(
-        tuple(OddColumn(j, None if names is None else str(names[j]), far) for j, far in told),
+        tuple(OddColumn(j, None if names is None else str(names[j]), far) for j, far in found),
         median, float(size.max()), float(size.min()), float(size.max()) / float(size.min()),
         float(np.mean(size < 2.0**-126)),
         tuple(columns[(signs == n) & (high == low)].tolist()), width - np.count_nonzero(counts),
@@ -121,10 +121,10 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
 
 
 def seen(at: NDArray[np.intp], width: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return columns, all that have values among them, and the place of each value's in these.
+    """Return columns, and the index in them of the column of each value.
 
-    They are all columns, save where these are more than the values: of 2^40 hashed names there is
-    no room for something of each.
+    These are all columns; or only the columns with values, if there are more columns than values:
+    an array over 2^40 hashed features does not fit in memory.
     """
     if width <= len(at):
         return np.arange(width), at

@@ -1,4 +1,4 @@
-"""All that can be said of data, and of the estimator that learns from it."""
+"""`check`: all health checks of data and of an estimator, as one report."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from thresher.rules import RULES, core_args
 
 @dataclass(frozen=True)
 class HealthReport:
-    """What `check` found."""
+    """The result of `check`."""
 
     range: DynamicRange
     step: SafeStep
-    exponents: ExponentSpread | None  # of a fitted estimator
+    exponents: ExponentSpread | None  # of the weights of a fitted estimator
     warnings: tuple[str, ...]
-    note: str = ""  # what must be so for the rest to be true
+    note: str = ""  # a condition for the result to be valid
 
     def __str__(self) -> str:
         first = str(self.range).split("\n")[0]
@@ -33,23 +33,23 @@ class HealthReport:
 
 
 def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
-    """Examine data, and the estimator that learns or has learned from it.
+    """Check data, and optionally an estimator before or after fitting.
 
     Parameters
     ----------
     X : CSR matrix, array or DataFrame of shape (rows, features)
     y : array of shape (rows,), optional
     estimator : estimator or Pipeline, optional
-        Its loss, rate and weights are examined too; without it, or where its loss is not known,
-        steps are those of squared loss. Of a Pipeline the last step is examined, and X must be what
-        that step gets: ``check(pipeline[:-1].transform(X), y, pipeline)``.
+        Its loss, rate and weights are checked too. Without an estimator, or if its loss is not
+        known, the safe step is for squared loss. For a Pipeline the last step is checked, and X
+        must be the input of that step: ``check(pipeline[:-1].transform(X), y, pipeline)``.
 
     Examples
     --------
     >>> from thresher import TruncatedGradientRegressor
     >>> print(check([[3.0], [4.0]], estimator=TruncatedGradientRegressor(eta0=0.5)))
     values from 3 to 4, 0 constant and 0 empty columns
-    safe step for squared loss: 0.05882 a row, 0.03709 for all rows at once
+    safe step for squared loss: 0.05882 per row, 0.03709 for all rows at once
     warning: eta0 = 0.5 may diverge: it is above 0.118, twice the safe step
     """
     estimator, note = _last_step(estimator)
@@ -58,9 +58,9 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
     found = extent.warnings
     if extent.largest is None:
         found.append("all rows are zero: there is nothing to learn from")
-    steep = LOSSES[loss].largest_slope is None  # no rate makes losses of bounded slope explode
+    steep = LOSSES[loss].largest_slope is None  # with a bounded slope, training cannot diverge
     online, which = step.online, "twice the safe step"
-    first = LOSSES[loss].start_curvature  # at the first prediction, 0
+    first = LOSSES[loss].start_curvature  # curvature at the first prediction, which is 0
     if first is not None and step.largest_row:
         square = step.largest_row**2 + bool(getattr(estimator, "fit_intercept", False))
         online, which = 1 / (first * square), "which overshoots from the first row on"
@@ -74,7 +74,7 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
         ratio = step.largest_row**2 / getattr(estimator, name)
         if ratio > 50:  # R-14.10
             found.append(
-                f"steps of 1/({name} t) explode: largest row^2 / {name} is {ratio:.3g} > 50"
+                f"steps of 1/({name} t) are too large: largest row^2 / {name} is {ratio:.3g} > 50"
             )
     spread = None
     if hasattr(estimator, "model_") or hasattr(estimator, "coef_"):
@@ -84,7 +84,7 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
     labels = np.zeros(0) if y is None else np.asarray(y)
     if y is not None and len(labels) != np.shape(X)[0]:
         raise ParameterError(
-            f"y must have {np.shape(X)[0]} labels, as X has rows; got {len(labels)}"
+            f"y must have {np.shape(X)[0]} labels, one per row of X; got {len(labels)}"
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError(f"row {np.flatnonzero(~np.isfinite(labels))[0]}: the label is not finite")
@@ -94,18 +94,18 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
 
 
 def _last_step(estimator: Any) -> tuple[Any, str]:
-    """Return the last step of a Pipeline, and what to say of it; other estimators themselves."""
+    """Return the last step of a Pipeline, and a note; any other estimator itself."""
     note = ""
     while isinstance(steps := getattr(estimator, "steps", None), list) and steps:
         name, estimator = steps[-1]
-        note = f"of the pipeline, {name!r} was examined: X must be what that step gets"
+        note = f"checked {name!r}, the last step of the pipeline: X must be the input of that step"
     return estimator, note
 
 
 def _loss(estimator: Any) -> str:
-    """Return the loss of an estimator, "squared" where it is not known."""
+    """Return the loss of an estimator; "squared" if it is not known."""
     loss = getattr(estimator, "loss", None)
     rule = getattr(estimator, "rule", None)
-    if loss is None and rule in RULES:  # a rule of one loss has no such parameter
+    if loss is None and rule in RULES:  # a rule with a single loss has no parameter `loss`
         loss = core_args.loss_of(rule, {})
     return loss if isinstance(loss, str) and loss in LOSSES else "squared"

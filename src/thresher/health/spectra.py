@@ -16,9 +16,10 @@ def extremes(
     X: Any, squares: NDArray[np.float64], mask: NDArray[np.bool_] | None = None,
     tol: float = 1e-7, max_iter: int = 300, smallest: bool = True,
 ) -> tuple[tuple[float, float], tuple[float, float]]:  # fmt: skip
-    """Bound the largest and the smallest squared singular value; equal bounds where found.
+    """Return bounds of the largest and of the smallest squared singular value.
 
-    Of the columns in the mask, whose squared norms are `squares`. X is not copied.
+    Only the columns in the mask are used; `squares` has their squared norms. The two bounds of a
+    value are equal if the value was found. X is not copied.
     """
 
     def forward(v: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -55,7 +56,7 @@ def extremes(
 def _largest(
     product: Callable[[NDArray[np.float64]], Any], size: int, tol: float, max_iter: int
 ) -> float | None:
-    """Return the largest eigenvalue of a symmetric operator, None where Lanczos gives up."""
+    """Return the largest eigenvalue of a symmetric operator; None if Lanczos does not converge."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     operator = LinearOperator((size, size), matvec=product, dtype=np.float64)

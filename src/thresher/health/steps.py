@@ -1,4 +1,4 @@
-"""Steps of gradient descent that converge, and those that cannot (R-10.2 to R-10.6)."""
+"""Safe steps of gradient descent, and steps that diverge (R-10.2 to R-10.6)."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from thresher.health.columns import seen
 from thresher.health.spectra import extremes
 from thresher.losses import LOSSES
 
-_UNSEEN = 1e-9  # how far below 1 a radius counts as 1: rounding
+_ROUNDING = 1e-9  # a radius this far below 1 counts as 1
 
 
 @dataclass(frozen=True)
 class SpectralRadius:
     """Spectral radius of gradient descent restricted to a support (R-10.3)."""
 
-    radius: float  # worst growth of the error an iteration; 1 is normal with dependent columns
-    largest_singular: float  # of the columns; where not converged, these are upper bounds
+    radius: float  # largest growth of the error per iteration; 1 is normal for dependent columns
+    largest_singular: float  # singular values of the columns; upper bounds if not converged
     smallest_singular: float
-    diverges: bool  # for certain: eta * largest_singular^2 > 2 (R-10.5)
-    converged: bool  # both singular values were found
-    interval: tuple[float, float]  # where the radius lies; `radius` is the upper end
-    unseen: bool = False  # it is 1 only because of directions that X does not see: no divergence
+    diverges: bool  # whether it certainly diverges: eta * largest_singular^2 > 2 (R-10.5)
+    converged: bool  # whether both singular values were found
+    interval: tuple[float, float]  # bounds of the radius; `radius` is the upper one
+    unseen: bool = False  # whether it is 1 only because of directions in the null space of X
 
     def __str__(self) -> str:
         low, high = self.interval
         text = f"{high:.6g}" if self.converged else f"between {low:.6g} and {high:.6g}"
         verdict = "diverges" if self.diverges else "converges" if high < 1 else "may not converge"
         verdict = "converges" if self.unseen else verdict
-        save = ", save in directions that X does not see" if self.unseen else ""
-        return f"spectral radius {text}: gradient descent {verdict} at this step{save}"
+        where = ", except in the null space of X" if self.unseen else ""
+        return f"spectral radius {text}: gradient descent {verdict} at this step{where}"
 
 
 def spectral_radius(
     X: Any, eta: float, support: Any = None, tol: float = 1e-7, max_iter: int = 300
 ) -> SpectralRadius:
-    """Find the spectral radius of D_J (I - eta X'X), with D_J the projection on a support J.
+    """Compute the spectral radius of D_J (I - eta X'X), with D_J the projection on a support J.
 
-    It is the largest |1 - eta s^2| of the singular values s of X[:, J] (R-10.4), found without a
-    copy of X: densely where the rows or J are at most 400, else by Lanczos iteration. With a safe
-    step it is 1 where columns depend on each other: weights then have directions that X does not
-    see and in which they stay, and in all others gradient descent converges.
+    It is the largest |1 - eta s^2| over the singular values s of X[:, J] (R-10.4), computed
+    without a copy of X: densely if the number of rows or of columns in J is at most 400, else by
+    Lanczos iteration. With a safe step it is 1 if columns depend on each other: weights do not
+    change in the null space of X, and gradient descent converges in all other directions.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def spectral_radius(
     eta : float
         Step of w <- w + eta X'(y - Xw).
     support : boolean mask or indices, optional
-        J; None is all columns.
+        J; None: all columns.
     tol : float
         Accuracy of the squared singular values that Lanczos finds, relative to the largest.
     max_iter : int
@@ -66,7 +66,7 @@ def spectral_radius(
     >>> print(spectral_radius(np.diag([2.0, 1.0, 9.0]), eta=0.25, support=[0, 1]))
     spectral radius 0.75: gradient descent converges at this step
     >>> print(spectral_radius([[1.0, 1.0]], eta=0.5))
-    spectral radius 1: gradient descent converges at this step, save in directions ...
+    spectral radius 1: gradient descent converges at this step, except in the null space of X
     """
     X, _, at, values = checked(X)
     if not 0 < eta < math.inf:
@@ -86,7 +86,7 @@ def spectral_radius(
     most, (high, low) = max(map(max, growth)), bounds
     found = high[0] == high[1] and low[0] == low[1]
     roots = math.sqrt(high[1]), math.sqrt(low[1])
-    unseen = found and growth[0][1] < 1 - _UNSEEN and most >= 1 - _UNSEEN
+    unseen = found and growth[0][1] < 1 - _ROUNDING and most >= 1 - _ROUNDING
     unseen = unseen or (found and high[1] == 0)
     diverges = eta * high[0] > 2 * (1 + tol)
     return SpectralRadius(most, *roots, diverges, found, (least, most), unseen)
@@ -94,28 +94,28 @@ def spectral_radius(
 
 @dataclass(frozen=True)
 class SafeStep:
-    """Rates that cannot diverge; None where there are none, and the reason."""
+    """Rates with which training cannot diverge; None, with a reason, if there are none."""
 
-    batch: float | None  # for the gradient of the sum over all rows: the loss falls (R-10.6)
+    batch: float | None  # for the gradient of the sum over all rows: the loss decreases (R-10.6)
     online: float | None  # for the gradient of a row: no step overshoots; twice this may diverge
     largest_row: float  # largest norm of a row; clipped_square divides rows by sqrt(nonzeros)
     reason: str = ""
-    loss: str = ""  # for which they are safe
+    loss: str = ""  # the loss that the rates are safe for
 
     def __str__(self) -> str:
         text = f"safe step for {self.loss} loss:" if self.loss else "safe step:"
         if self.batch is None or self.online is None:
             return f"{text} not available, because {self.reason}"
         if math.isinf(self.online) and not self.largest_row:
-            return f"{text} any, as all rows are zero or nearly so"
-        return f"{text} {self.online:.4g} a row, {self.batch:.4g} for all rows at once"
+            return f"{text} any, because all rows are zero or almost zero"
+        return f"{text} {self.online:.4g} per row, {self.batch:.4g} for all rows at once"
 
 
 def safe_step(
     X: Any, loss: str = "squared", sample_weight: ArrayLike | None = None,
     fit_intercept: bool = False,
 ) -> SafeStep:  # fmt: skip
-    """Find rates that are certain not to diverge: 1 / (curvature of the loss * largest square).
+    """Compute rates that cannot diverge: 1 / (curvature of the loss * largest square).
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def safe_step(
     loss : str
     sample_weight : array of shape (rows,), optional
     fit_intercept : bool
-        An intercept is learned too, at the same rate.
+        Whether an intercept is learned too, at the same rate.
 
     Examples
     --------
     >>> print(safe_step([[3.0, 0.0], [0.0, 1.0]], loss="squared"))
-    safe step for squared loss: 0.1111 a row, 0.1111 for all rows at once
+    safe step for squared loss: 0.1111 per row, 0.1111 for all rows at once
     """
     X, rows, at, values = checked(X)
     if loss not in LOSSES:
@@ -136,16 +136,16 @@ def safe_step(
     n, width = X.shape
     weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
     if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ParameterError(parameter="sample_weight", allowed="a finite number >= 0 for each row")
+        raise ParameterError(parameter="sample_weight", allowed="a finite number >= 0 per row")
     spec = LOSSES[loss]
     if spec.scales_rows:
         values = values / np.sqrt(np.bincount(rows, minlength=n))[rows]
     squares = summed(rows, values, n, power=2)
     largest_row = math.sqrt(squares.max(initial=0.0))
     if spec.curvature is None:
-        reason = f"{loss} has a bounded slope and no curvature: no rate diverges, none is safe"
+        reason = f"{loss} has no curvature: its slope is bounded, so no rate diverges"
         if spec.largest_slope is None:
-            reason = f"the curvature of {loss} has no bound"
+            reason = f"the curvature of {loss} is not bounded"
         return SafeStep(None, None, largest_row, reason, loss)
     columns, at = seen(at, width)
     thinned, width = len(columns) < width, len(columns)
@@ -164,7 +164,7 @@ def safe_step(
 
 
 def potential(X: Any, y: ArrayLike, w: ArrayLike) -> float:
-    """Return ||y - Xw||^2 / 2, which a safe step of gradient descent never raises (R-10.2).
+    """Return ||y - Xw||^2 / 2, which never increases in a safe step of gradient descent (R-10.2).
 
     Examples
     --------

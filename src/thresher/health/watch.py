@@ -1,4 +1,4 @@
-"""A watch for divergence, which looks at the records of training alone."""
+"""Detects divergence from the records of training."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from thresher.model.model import Progress
 
-_JOINED = 100  # rows that a watch judges together
+_JOINED = 100  # records are joined until they have this many rows
 
 
 class DivergenceWarning(UserWarning):
-    """Training diverges, or is about to: the rate is too high for the data."""
+    """Training diverges, or soon will: the rate is too high for the data."""
 
 
 class DivergenceWatch:
-    """Tell from the records of training that it diverges, before numbers overflow.
+    """Detects from the records of one fit that training diverges, before numbers overflow.
 
-    It does where the progressive loss is not finite, is 1e12 times that of predicting zero, or is
-    `factor` times that and has doubled `patience` times in a row. Records of few rows are joined.
-    A watch is for one fit.
+    Training diverges if the progressive loss is not finite; or is more than 1e12 times the loss of
+    predicting zero; or is more than `factor` times that loss and has doubled `patience` times in a
+    row. Records of few rows are joined.
 
     Parameters
     ----------
     zero_loss : float, optional
-        Mean loss of predicting zero; without it, and before `expect` is called, the first record
-        stands in for it.
+        Mean loss of predicting zero; by default the loss of the first record, unless `expect` is
+        called before.
     factor : float
     patience : int
     examples : int
-        Rows that had been learned before the first record began.
+        Rows learned before the first record.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class DivergenceWatch:
     >>> for examples, loss in ((128, 0.9), (256, 40.0), (512, 3000.0)):
     ...     message = watch.see(Progress(examples, loss, None, 0.1, 0.0))
     >>> message
-    'training diverges: the mean loss of the last 256 rows is 3e+03, that of predicting zero ...'
+    'training diverges: the mean loss of the last 256 rows is 3e+03, but 0.5 if zero is ...'
     """
 
     def __init__(
@@ -50,22 +50,23 @@ class DivergenceWatch:
         examples: int = 0,
     ) -> None:
         self.zero_loss, self.factor, self.patience = zero_loss, factor, patience
-        self._expected = 0.0  # weight of the rows that zero_loss is the mean of
-        self._examples, self._rows, self._sum = examples, 0, 0.0  # seen; of them not yet judged
+        self._expected = 0.0  # total weight of the rows in the mean zero_loss
+        self._examples = examples  # rows of all records
+        self._rows, self._sum = 0, 0.0  # rows and loss since the last decision
         self._before: float | None = None
         self._rises, self._told = 0, False
 
     def expect(self, zero_loss: float, weight: float) -> None:
-        """Tell the mean loss of predicting zero on rows that come now, and their total weight."""
+        """Add the next rows to `zero_loss`: their mean loss of predicting zero, and weight."""
         if math.isfinite(zero_loss) and weight > 0:
             self._expected += weight
             before = self.zero_loss or 0.0
             self.zero_loss = before + (zero_loss - before) * weight / self._expected
 
     def see(self, record: Progress, zero_loss: float | None = None) -> str | None:
-        """Return what to warn of, once; None as long as all is well.
+        """Return a warning, once, if training diverges; else None.
 
-        `zero_loss` is that of the rows of this record, where it is known.
+        `zero_loss` is the loss of predicting zero on the rows of this record, if it is known.
         """
         rows, self._examples = record.examples - self._examples, record.examples
         self._rows, self._sum = self._rows + rows, self._sum + rows * record.loss
@@ -84,6 +85,6 @@ class DivergenceWatch:
             return None
         now = f" (now {record.rate:.3g})" if record.rate else ""  # on a cluster it is not known
         return (
-            f"training diverges: the mean loss of the last {rows:,} rows is {mean:.3g}, that of "
-            f"predicting zero {usual:.3g}; lower the rate{now}, or scale the features"
+            f"training diverges: the mean loss of the last {rows:,} rows is {mean:.3g}, but "
+            f"{usual:.3g} if zero is predicted; lower the rate{now}, or scale the features"
         )

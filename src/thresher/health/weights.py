@@ -1,4 +1,4 @@
-"""How far apart the magnitudes of weights lie (R-11.5)."""
+"""The range of magnitudes of the weights (R-11.5)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from thresher.data import is_sparse
 from thresher.errors import DataError, ParameterError
 
-SINGLE, DOUBLE = 22, 51  # how far below the largest an exponent is within a precision (R-11.5)
+SINGLE, DOUBLE = 22, 51  # range of exponents below the largest, by precision (R-11.5)
 
 
 @dataclass(frozen=True)
 class ExponentSpread:
-    """How far apart the magnitudes of weights lie; of no weights, all is None (R-11.5)."""
+    """The range of exponents of the weights (R-11.5); without weights, all numbers are None."""
 
-    # Share of weights whose exponent is at most 51 (of single precision: 22) below the largest; of
-    # others a sum with the largest keeps one binary digit at most.
+    # Share of weights whose exponent is at most 51 (single precision: 22) below the largest. If any
+    # other weight is added to the largest, rounding leaves at most one of its binary digits.
     within: float | None
     within_single: float | None
-    mean: float | None  # of the exponents floor(log2 |w|)
+    mean: float | None  # mean of the exponents floor(log2 |w|)
     std: float | None
     largest: int | None
     smallest: int | None
-    counts: Mapping[int, int]  # number of weights by exponent, increasing
+    counts: Mapping[int, int]  # number of weights by exponent, in increasing order
 
     def __str__(self) -> str:
         if self.within is None or self.within_single is None:
@@ -35,7 +35,7 @@ class ExponentSpread:
         if self.within_single == 1.0:
             return text + "single precision loses none"
         single, double = (f"{100 - 100 * w:.3g}%" for w in (self.within_single, self.within))
-        return text + f"single precision loses {single} beside the largest, double {double}"
+        return text + f"added to the largest, single precision loses {single}, double {double}"
 
 
 def exponents(source: Any) -> ExponentSpread:
@@ -48,7 +48,7 @@ def exponents(source: Any) -> ExponentSpread:
     Examples
     --------
     >>> print(exponents([4.0, 0.0, -1.0, 1e-9]))
-    3 weights from 2^-30 to 2^2: single precision loses 33.3% beside the largest, double 0%
+    3 weights from 2^-30 to 2^2: added to the largest, single precision loses 33.3%, double 0%
     """
     source = getattr(source, "model_", source)
     source = getattr(source, "weights", getattr(source, "coef_", source))

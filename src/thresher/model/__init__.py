@@ -11,7 +11,7 @@ __all__ = ["Feature", "Model", "Progress", "Why", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the model's module when it is first used: most modules here do not need it."""
+    """Import `thresher.model.model` when it is first used: most modules here do not need it."""
     if name in __all__:
         from thresher.model import model
 

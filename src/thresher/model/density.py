@@ -1,4 +1,4 @@
-"""Which of the features are selected, by the share of rows that have them (R-15.5)."""
+"""Counts of selected features by density, the share of rows that have a feature (R-15.5)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from thresher.model.supports import feature_numbers, is_whole
 
 @dataclass(frozen=True, repr=False)
 class DensityBins:
-    """How many features of which density are selected; `selected_by_density` makes it.
+    """Numbers of features and of selected features, by density; see `selected_by_density`.
 
     Attributes
     ----------
     edges : array of shape (bins + 1,)
         Bin k holds features of density edges[k] <= d < edges[k + 1]; the last also d = edges[-1].
     features : array of int of shape (bins,)
-        Features in the bins.
+        Number of features in each bin.
     selected : array of int of shape (bins,)
-        Those of them that are selected.
+        Number of selected features in each bin.
     n_features : int
-        All features, in a bin or not.
+        Number of all features, in a bin or not.
     unseen : int
-        Features that are zero in all rows; in the bin of density 0, if there is one.
+        Number of features that are zero in all rows; they are in the bin of density 0, if there is
+        one.
 
     Examples
     --------
@@ -51,18 +52,18 @@ class DensityBins:
 
     @property
     def feature_share(self) -> NDArray[np.float64]:
-        """Share of all features that are in the bin."""
+        """Share of all features that are in each bin."""
         return np.asarray(self.features / self.n_features)
 
     @property
     def selected_share(self) -> NDArray[np.float64]:
-        """Share of the features in the bin that are selected; NaN where the bin is empty."""
+        """Share of the features of each bin that are selected; NaN if the bin is empty."""
         share = np.full(len(self.features), np.nan)
         np.divide(self.selected, self.features, out=share, where=self.features > 0)
         return share
 
     def __repr__(self) -> str:
-        """Return a table, one line a bin."""
+        """Return a table with one line per bin."""
         lines = [f"{'density':>16}   {'features':>8}    share   {'selected':>8}    share"]
         shares = zip(self.feature_share, self.selected_share, strict=True)
         for k, (of_all, chosen) in enumerate(shares):
@@ -79,9 +80,9 @@ class DensityBins:
 def selected_by_density(X: Any, support: Any, bins: int | ArrayLike = 10) -> DensityBins:
     """Count the selected features by density: the share of rows in which a feature is not zero.
 
-    Truncation that treats all features alike selects dense ones and drops rare ones, however
-    informative: the share selected grows with density. A rule that is fair to rare features shows
-    about the same share in all bins.
+    Truncation with equal shrinkage for all features selects dense features and drops rare ones,
+    even informative ones: the selected share grows with density. For a rule that treats rare
+    features fairly, the share is about the same in all bins.
 
     Parameters
     ----------
@@ -90,9 +91,9 @@ def selected_by_density(X: Any, support: Any, bins: int | ArrayLike = 10) -> Den
     support : collection of int, boolean mask of shape (features,), or Model
         Features selected.
     bins : int or increasing sequence of float, default=10
-        Number of bins, of equal width on a logarithmic scale from the smallest density that occurs
-        to the largest; or the edges of the bins. Densities of sparse data lie orders of magnitude
-        apart: bins of equal width would hold nearly all features in the first.
+        Number of bins of equal width on a logarithmic scale, from the smallest density that occurs
+        to the largest; or the edges of the bins. Densities of sparse data differ by orders of
+        magnitude: on a linear scale, nearly all features would be in the first bin.
 
     Returns
     -------

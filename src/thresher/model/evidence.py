@@ -1,4 +1,4 @@
-"""What the stabilized rule knows of each feature: why it stayed, or when and why it went."""
+"""Evidence of the stabilized rule for each feature: why it was kept, or when it was purged."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ KEPT = -1  # in place of the stage of a purge
 
 
 class Why(NamedTuple):
-    """A feature's case; numbers that its rule does not keep are None.
+    """The weight of a feature, and its evidence; None for what the rule does not record.
 
     Attributes
     ----------
     feature : str or int
     weight : float
     selection_probability : float or None
-        Share of paths (of their bursts, in the published variant) that selected the feature, when
-        it was last judged; 0 where it never was.
+        Share of paths (in the published variant, of their bursts) that selected the feature when
+        it was last judged; 0 if it was never judged.
     updates : int or None
-        Steps counted as evidence, over all paths.
+        Number of steps counted as evidence, over all paths.
     purged_at : int or None
-        Stage at whose end it was purged.
+        Number of the stage after which it was purged; None: it was not purged.
     documents : int or None
-        Training rows that have it.
+        Number of training rows that have it.
     reason : str or None
         Why it was purged, or never judged.
 
@@ -69,7 +69,7 @@ def reason(known: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | Non
         probability, keep = known["selection_probability"], parameters.get("keep")
         if not isinstance(keep, int | float):
             return None
-        # the robust variant does not judge by a probability of 0, which is one that is not known
+        # in the robust variant a probability of 0 means that it is unknown
         if probability < keep and (published or probability > 0):
             return f"its probability is below keep = {keep:g}"
         return None if published else "others ranked higher"
@@ -80,7 +80,7 @@ def reason(known: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | Non
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of every output, the features it has seen and what is known of them; sparse.
+    """For every output, the features it has seen and their evidence; sparse.
 
     Attributes
     ----------
@@ -99,37 +99,37 @@ class Evidence:
     documents: NDArray[np.int64]
 
     def of(self, output: int, feature: int) -> dict[str, Any]:
-        """Return what is known of a feature, as arguments of `Why`."""
+        """Return the evidence of a feature, as arguments of `Why`."""
         begin, end = self.indptr[output], self.indptr[output + 1]
         at = int(begin + np.searchsorted(self.features[begin:end], np.uint64(feature)))
         if at == end or int(self.features[at]) != feature:
             return {"documents": 0, "updates": 0}
-        gone = int(self.purged[at])
+        stage = int(self.purged[at])
         return {
             "selection_probability": float(self.probability[at]),
             "updates": int(self.updates[at]),
-            "purged_at": None if gone == KEPT else gone,
+            "purged_at": None if stage == KEPT else stage,
             "documents": int(self.documents[at]),
         }
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by the names they have in a model file."""
+        """Return the arrays by their names in a model file."""
         return {f"evidence_{name}": getattr(self, name) for name in KINDS}
 
     @classmethod
     def from_tensors(
         cls, tensors: Mapping[str, NDArray[Any]], outputs: int, n_features: int
     ) -> Evidence:
-        """Make it of the arrays of a model file; raise ValueError where they do not fit.
+        """Return the evidence in the arrays of a model file; raise ValueError if they are wrong.
 
         Parameters
         ----------
         tensors : dict of arrays
-            By the names that `tensors` gives them.
+            As returned by `tensors`.
         outputs : int
-            Outputs of the model.
+            Number of outputs of the model.
         n_features : int
-            Its width.
+            Number of features of the model.
         """
         arrays = {name: tensors[f"evidence_{name}"] for name in KINDS}
         indptr, features = arrays["indptr"], arrays["features"]
@@ -143,14 +143,14 @@ class Evidence:
             or indptr[-1] != count
             or (np.diff(indptr) < 0).any()
         ):
-            raise ValueError("its evidence does not fit together")
+            raise ValueError("the arrays of its evidence do not match")
         if count and int(features.max()) >= n_features:
-            raise ValueError("its evidence has a feature outside the width")
+            raise ValueError("its evidence has a feature number that is too large")
         rises = features[1:] > features[:-1]
         starts = indptr[(indptr > 0) & (indptr < count)]
-        rises[starts - 1] = True  # another output begins
+        rises[starts - 1] = True  # the start of the next output
         if not rises.all():
-            raise ValueError("the features of its evidence do not increase")
+            raise ValueError("the feature numbers of its evidence are not increasing")
         return cls(**arrays)
 
 

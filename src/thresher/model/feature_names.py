@@ -1,4 +1,4 @@
-"""Names of features, and the columns that they stand for."""
+"""Names of features, and their columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_names(names: Sequence[str], n_features: int, owner: str = "") -> None:
     names : sequence of str
     n_features : int
     owner : str
-        Who asks, for the message.
+        Start of the message.
     """
     if len(names) != n_features:
         raise ParameterError(
@@ -36,9 +36,9 @@ def column_of(
         Its name, or its column.
     n_features : int
     kept : mapping from int to str
-        Names that the model knows.
+        Names in the model.
     names : sequence of str, optional
-        Of all features, in place of these.
+        Names of all features, used instead of `kept`.
     """
     if names is not None:
         check_names(names, n_features)
@@ -49,8 +49,8 @@ def column_of(
             raise ValueError(f"no feature is named {feature!r}")
         if not found:
             raise ValueError(
-                f"no feature with nonzero weight is named {feature!r}; the names of others are "
-                f"not kept, give names= or the number of its column"
+                f"no feature with nonzero weight is named {feature!r}; names of other features are "
+                f"not stored: pass names=, or the number of the column"
             )
         return found[0]
     if isinstance(feature, bool) or not isinstance(feature, numbers.Integral):

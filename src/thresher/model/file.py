@@ -1,11 +1,11 @@
-"""Models as files: safetensors, with everything that is no number in one JSON text.
+"""Model files: safetensors, with everything that is not an array in one JSON text.
 
-A file has a format, the version of Thresher that wrote it, a checksum of all contents, and no times
-of day. Format 1 has names in its JSON text. Tensors: `indptr`,
-`indices`, `weights`, `intercept`, `history` (examples, loss, nonzeros, rate, valid_loss; NaN for
-none); where features have names, these (`named`, their ends in `name_ends`, and `name_text` in
-UTF-8: a million names as JSON would take seconds); and where there is evidence of each feature, its
-arrays.
+A file has a format number, the version of Thresher that wrote it, and a checksum of all contents.
+It has no time stamps. Its tensors are `indptr`, `indices`, `weights`, `intercept` and `history`
+(examples, loss, nonzeros, rate, valid_loss; NaN for None). If features have names, there are also
+`named` (the features), `name_ends` (where each name ends) and `name_text` (in UTF-8). Format 1 has
+the names in the JSON text, which takes seconds to read for a million names. If there is evidence of
+each feature, the file has the arrays of the evidence, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 
 FORMAT = 2
-_KEY = "thresher"  # the one metadata entry: of several, the order in the file would be random
+_KEY = "thresher"  # the only metadata entry: several would be written in random order
 _TENSORS = {
     "indptr": np.int64,
     "indices": np.uint64,
@@ -46,12 +46,12 @@ _TENSORS = {
     "intercept": np.float64,
     "history": np.float64,
 }
-# Types of labels: words of up to 99,999 letters, whole numbers, numbers, truth values, and objects.
+# Types of labels: strings of up to 99,999 letters, integers, floats, booleans, and objects.
 _CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
 
 
 def write(model: Model, path: str | PathLike[str]) -> None:
-    """Write the model beside its final place, then move it there in one step."""
+    """Write the model atomically: to a temporary file, which then gets the name."""
     tensors = {
         "indptr": model.indptr,
         "indices": model.indices,
@@ -113,7 +113,7 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")
         try:
             about = json.loads(text)
-        except ValueError as error:  # no JSON, or a number of thousands of digits
+        except ValueError as error:  # not JSON, or a number of thousands of digits
             raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
         if not isinstance(about, dict):
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
@@ -121,7 +121,7 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         names = set(file.keys())
         known = [{*_TENSORS, *a, *b} for a in ((), name_tensors.TENSORS) for b in ((), EVIDENCE)]
         if names not in known:
-            raise ModelFileError(f"{path}: damaged: it lacks parts of a model")
+            raise ModelFileError(f"{path}: damaged: tensors of a model are missing")
         try:
             return {name: file.get_tensor(name) for name in sorted(names)}, about
         except (AttributeError, TypeError) as error:  # a number type that NumPy does not have
@@ -129,13 +129,13 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 
 
 def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
-    """Raise ValueError where a file with a right checksum was not written by `write`."""
+    """Raise ValueError if a file with a correct checksum was not written by `write`."""
     for name, kind in _TENSORS.items():
         if tensors[name].dtype != kind or tensors[name].ndim != (2 if name == "history" else 1):
-            raise ValueError(f"{name} is of a wrong type or shape")
+            raise ValueError(f"{name} has a wrong type or shape")
     outputs, history = len(tensors["intercept"]), tensors["history"]
     if len(tensors["indptr"]) != outputs + 1 or outputs == 0 or history.shape[1] != 5:
-        raise ValueError("its parts do not fit together")
+        raise ValueError("the sizes of its tensors do not match")
     if not np.isfinite(history[:, 0]).all() or np.isinf(history[:, 2]).any():
         raise ValueError("its history has counts that are not finite")
     if not _is_count(about["n_features"], 2**64 + 1):
@@ -157,14 +157,14 @@ def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None
         or len(indices) != count
         or (np.diff(indptr) < 0).any()
     ):
-        raise ValueError("its rows of weights do not fit together")
+        raise ValueError("the sizes of its weights do not match")
     if count and int(indices.max()) >= n_features:
-        raise ValueError("a feature is outside the width")
+        raise ValueError("a feature number is too large")
     rises = indices[1:] > indices[:-1]
     starts = indptr[(indptr > 0) & (indptr < count)]
-    rises[starts - 1] = True  # another output begins
+    rises[starts - 1] = True  # the start of the next output
     if not rises.all():
-        raise ValueError("its features do not increase")
+        raise ValueError("its feature numbers are not increasing")
     if not (np.isfinite(tensors["weights"]).all() and np.isfinite(tensors["intercept"]).all()):
         raise ValueError("a weight is not finite")
 
@@ -173,12 +173,12 @@ def _check_classes(about: Mapping[str, Any], outputs: int) -> None:
     classes, kind = about["classes"], about["classes_dtype"]
     if classes is None:
         if outputs != 1:
-            raise ValueError(f"it has {outputs} outputs, and no classes")
+            raise ValueError(f"it has {outputs} outputs but no classes")
         return
     if not isinstance(classes, list) or not isinstance(kind, str) or not _CLASSES.fullmatch(kind):
         raise ValueError("its classes cannot be read")
     if not all(isinstance(label, str | int | float) for label in classes):
-        raise ValueError("its classes are neither numbers nor words")
+        raise ValueError("its classes are neither numbers nor strings")
     several = outputs > 1 or about["parameters"].get("multilabel")
     if len(classes) != (outputs if several else 2):
         raise ValueError(f"it has {len(classes)} classes and {outputs} outputs")
@@ -229,7 +229,7 @@ def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str] | None:
 
 
 def _early_names(pairs: Any) -> dict[int, str] | None:
-    """Return the names in a file of format 1."""
+    """Return the names from a file of format 1."""
     return None if pairs is None else {int(key): str(name) for key, name in pairs}
 
 
@@ -250,7 +250,7 @@ def _checksum(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> 
 
 
 def _writable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Those parameters that JSON can carry; infinity as text."""
+    """Return the parameters that JSON can hold; infinity as text."""
     kept: dict[str, Any] = {}
     for name, value in parameters.items():
         if isinstance(value, np.generic):

@@ -1,4 +1,8 @@
-"""Error against nonzeros: which of several models are worth having."""
+"""The trade-off between error and nonzeros among the models of a search.
+
+A `Dot` has the two numbers of one model. `Frontier` finds the best models among several, and
+`Place` is what a model file stores about the search that found the model.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +14,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 500  # models of a search that are kept at most
-_LEAST = 1e-9  # nonzeros that are not 0, in the mean over folds
+_MANY = 500  # a `Place` stores at most this many models
+_LEAST = 1e-9  # a mean number of nonzeros is 0 or at least this
 
 
 @dataclass(frozen=True)
 class Dot:
-    """One model of a search: what it costs in nonzeros, and how often it errs.
+    """One model of a search: its number of nonzeros and its error.
 
     Attributes
     ----------
     name : str
-        What tells it from the others, such as "gravity=0.0001".
+        The parameters that differ from those of other models, such as "gravity=0.0001".
     nonzeros : float
-        Weights that are not zero.
+        Number of nonzero weights; a mean over folds.
     error : float
-        Its error; not finite where it failed.
+        The error of the model; not finite if training failed.
     spread : float or None
-        Standard error of the error, where it is known.
+        Standard error of the error, if known.
     failure : str
-        Why it failed.
+        Why training failed.
 
     Examples
     --------
@@ -46,42 +50,43 @@ class Dot:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no error to speak of."""
+        """Whether the error is not finite."""
         return not math.isfinite(self.error)
 
 
 class Frontier:
-    """Models by nonzeros and error: the best, the frontier, and the sparsest good one.
+    """Finds the best model, the chosen one and the efficient ones among several models.
 
     Parameters
     ----------
     dots : sequence of Dot
-        In any order.
+        One for each model, in any order.
     measure : str
-        What the errors are.
+        Name of the error.
 
     Attributes
     ----------
     best : int or None
-        The point of the least error; of equals the sparsest. None where all failed.
+        Index of the model with the smallest error; if several have it, of the sparsest of them.
+        None if all models failed.
     chosen : int or None
-        The sparsest point whose error is within one standard error of the best one's; without
-        standard errors, the best.
+        Index of the sparsest model whose error is at most one standard error above that of the best
+        model. Without standard errors: the same as `best`.
     efficient : tuple of int
-        Points that no other beats in both nonzeros and error, from sparse to dense.
+        Indices of the models for which no sparser model has an error as small; sparsest first.
 
     Examples
     --------
     >>> from thresher.model.frontier import Dot, Frontier
-    >>> points = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
-    >>> frontier = Frontier([*points, Dot("d", 1000, 0.08, 0.01)])
+    >>> dots = [Dot("a", 900, 0.07, 0.01), Dot("b", 90, 0.075, 0.01), Dot("c", 80, 0.3)]
+    >>> frontier = Frontier([*dots, Dot("d", 1000, 0.08, 0.01)])
     >>> frontier.best, frontier.chosen, frontier.efficient
     (0, 1, (2, 1, 0))
     """
 
     def __init__(self, dots: Sequence[Dot], measure: str = "error") -> None:
         self.dots, self.measure = tuple(dots), measure
-        sound = [i for i, point in enumerate(self.dots) if not point.failed]
+        sound = [i for i, dot in enumerate(self.dots) if not dot.failed]
         order = sorted(sound, key=lambda i: (self.dots[i].nonzeros, self.dots[i].error, i))
         self.best = min(
             order, key=lambda i: (self.dots[i].error, self.dots[i].nonzeros), default=None
@@ -99,33 +104,34 @@ class Frontier:
     def __len__(self) -> int:
         return len(self.dots)
 
-    def mark(self, point: int) -> str:
-        """Say in a word what a point is, or why it failed.
+    def mark(self, at: int) -> str:
+        """Return "best", "chosen", "frontier" or "" for a model, or why training it failed.
 
         Parameters
         ----------
-        point : int
+        at : int
+            Index of the model.
         """
-        if self.dots[point].failed:
-            why = self.dots[point].failure
+        if self.dots[at].failed:
+            why = self.dots[at].failure
             return f"failed: {why}" if why else "failed"
-        words = [("best", point == self.best), ("chosen", point == self.chosen)]
+        words = [("best", at == self.best), ("chosen", at == self.chosen)]
         found = [word for word, true in words if true]
-        return " and ".join(found) or ("frontier" if point in self.efficient else "")
+        return " and ".join(found) or ("frontier" if at in self.efficient else "")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A model among those of its search: error against nonzeros.
+    """A model and the other models of its search, by error and nonzeros.
 
     Attributes
     ----------
     dots : tuple of Dot
-        Models that have an error.
+        The models of the search that did not fail.
     measure : str
-        What the errors are.
+        Name of the error.
     at : int
-        Which of them it is.
+        Index of the model in `dots`.
 
     Examples
     --------
@@ -144,38 +150,39 @@ class Place:
 
     @classmethod
     def of(cls, frontier: Frontier, at: int) -> Place | None:
-        """Return the place of a point; None where it has no error.
+        """Return the place of a model; None if the model failed.
 
-        Of a large search the frontier is kept, and of the others the first.
+        After a large search, only the efficient models and the first of the others are stored.
 
         Parameters
         ----------
         frontier : Frontier
         at : int
+            Index of the model.
         """
         sound = [i for i, dot in enumerate(frontier.dots) if not dot.failed]
         if at not in sound:
             return None
-        matter = {at, *frontier.efficient}  # the best and the chosen are of the frontier
-        others = [i for i in sound if i not in matter][: max(0, _MANY - len(matter))]
-        kept = sorted({*matter, *others})
+        needed = {at, *frontier.efficient}  # the best and the chosen are among the efficient
+        others = [i for i in sound if i not in needed][: max(0, _MANY - len(needed))]
+        kept = sorted({*needed, *others})
         dots = (frontier.dots[i] for i in kept)
-        told = tuple(Dot(d.name, float(d.nonzeros), float(d.error), _real(d.spread)) for d in dots)
-        return cls(told, frontier.measure, kept.index(at))
+        plain = tuple(Dot(d.name, float(d.nonzeros), float(d.error), _real(d.spread)) for d in dots)
+        return cls(plain, frontier.measure, kept.index(at))
 
     @property
     def frontier(self) -> Frontier:
-        """The models of the search, which tells the best of them."""
+        """The frontier of the stored models."""
         return Frontier(self.dots, self.measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the place in types that JSON has."""
         dots = [[dot.name, dot.nonzeros, dot.error, dot.spread] for dot in self.dots]
         return {"measure": self.measure, "at": self.at, "models": dots}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Place:
-        """Make a place of what `to_dict` returned; raise ValueError where that was not it.
+        """Return the place from the result of `to_dict`; raise ValueError for anything else.
 
         Parameters
         ----------
@@ -189,18 +196,18 @@ class Place:
             or not isinstance(at, int)
             or not 0 <= at < len(models)
         ):
-            raise ValueError("its frontier cannot be read")
+            raise ValueError("the entry 'frontier' has values of the wrong type")
         dots = []
         for name, nonzeros, error, spread in models:
             numbers = [nonzeros, error, 0.0 if spread is None else spread]
             if not isinstance(name, str) or not all(type(number) is float for number in numbers):
-                raise ValueError("its frontier cannot be read")
+                raise ValueError("the entry 'frontier' has values of the wrong type")
             if (
                 not all(map(math.isfinite, numbers))
                 or not (nonzeros == 0 or _LEAST <= nonzeros < 2.0**64)
                 or numbers[2] < 0
             ):
-                raise ValueError("its frontier has numbers that no model has")
+                raise ValueError("the entry 'frontier' has numbers out of range")
             dots.append(Dot(name, nonzeros, error, spread))
         return cls(tuple(dots), measure, at)
 
@@ -212,7 +219,7 @@ def _real(spread: float | None) -> float | None:
 def errors_of(
     scores: NDArray[np.float64], scoring: Any, classifies: bool
 ) -> tuple[str, NDArray[np.float64]]:
-    """Return what errors are called, and the errors of scores.
+    """Return the name of the error, and the errors computed from scores.
 
     Parameters
     ----------
@@ -237,15 +244,15 @@ def errors_of(
 
 
 def frontier_of(search: Any, metric: str) -> Frontier:
-    """Return the points of a fitted search: mean error over folds against mean nonzeros.
+    """Return the models of a fitted search, with their mean error and mean nonzeros over folds.
 
     Parameters
     ----------
     search : OnePassSearchCV
     metric : str
-        Which of its scores, as ``cv_results_`` names it.
+        One of its scores, by the name in ``cv_results_``.
     """
-    from sklearn.base import is_classifier  # slow to import, and not needed to read model files
+    from sklearn.base import is_classifier  # slow to import, not needed to read model files
 
     scoring, results, splits = search.scoring, search.cv_results_, search.n_splits_
     if search.multimetric_:
@@ -269,7 +276,7 @@ def frontier_of(search: Any, metric: str) -> Frontier:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a parameter, shortly.
+    """Return a value of a parameter as short text.
 
     Parameters
     ----------

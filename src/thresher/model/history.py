@@ -1,4 +1,4 @@
-"""What a model is made of: records of training, features, and what each output has learned."""
+"""Parts of a model: records of training, features, and the weights of each output."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Progress(NamedTuple):
     Attributes
     ----------
     examples : int
-        Rows learned from so far, over all passes.
+        Number of rows learned so far, over all passes.
     loss : float
-        Mean progressive loss since the record before: each row's loss before it was learned. Rules
-        that see all rows at once give the objective after the pass.
+        Mean progressive loss since the last record: the loss of each row before it was learned.
+        For rules that need all rows at once, the objective after the pass.
     nonzeros : int or None
-        Weights that are not zero, of all classes together; None early in a stream of many
-        features, where counting would cost more than learning.
+        Number of nonzero weights of all classes; None early in a stream with many features, when
+        counting would take longer than learning.
     rate : float
-        Learning rate of the last step; 0 where each coordinate has its own.
+        Learning rate of the last step; 0 if each coordinate has its own rate.
     seconds : float
-        Time spent in training so far.
+        Training time so far.
     valid_loss : float or None
-        Mean loss on the evaluation set, where there is one and a pass has ended.
+        Mean loss on the evaluation set; None if there is none, or within a pass.
     """
 
     examples: int
@@ -39,18 +39,18 @@ class Progress(NamedTuple):
     valid_loss: float | None = None
 
 
-OBJECTIVES = ("coordinate-descent", "hard-threshold")  # rules that give the objective as loss
+OBJECTIVES = ("coordinate-descent", "hard-threshold")  # rules whose loss is the objective
 
-_FEW = 0.25  # of the rows of the record before: fewer are no record of their own
+_FEW = 0.25  # a record with a smaller share of the previous record's rows is merged
 
 
 def runs_of(examples: Sequence[float]) -> list[slice]:
-    """Return where each run of records is: classes learned one by one have one each.
+    """Return the slice of each run of records: classes trained one by one have one run each.
 
     Parameters
     ----------
     examples : sequence of float
-        Rows learned from so far, of each record; a run ends where the next has fewer.
+        For each record, the number of rows learned so far; a run ends where it falls.
 
     Examples
     --------
@@ -62,51 +62,50 @@ def runs_of(examples: Sequence[float]) -> list[slice]:
     return [slice(*ends) for ends in pairwise([0, *starts, len(examples)])]
 
 
-def evened(examples: Sequence[float], losses: Sequence[float]) -> NDArray[np.float64]:
-    """Return losses to be drawn: a record of few rows is one with its neighbour.
+def merge_short_records(examples: Sequence[float], losses: Sequence[float]) -> NDArray[np.float64]:
+    """Return losses for a chart: records of few rows are merged with a neighbour.
 
-    The mean over a few rows, beside one over thousands, would be a peak or a dip that says nothing.
-    Such a record goes with the one after it, the last with those before, at the weighted mean of
-    both.
+    The mean over a few rows, next to a mean over thousands, would be a random peak. Such a record
+    is merged with the next one, the last with the previous one, into a weighted mean.
 
     Parameters
     ----------
     examples : sequence of float
-        Rows learned from so far, of each record.
+        For each record, the number of rows learned so far.
     losses : sequence of float
-        Means over the rows since the record before.
+        For each record, the mean loss since the last one.
 
     Returns
     -------
     array
-        The losses; NaN where a record is one with the next.
+        The losses; NaN where a record is merged with the next.
 
     Examples
     --------
-    >>> from thresher.model.history import evened
-    >>> evened([1000, 2000, 2010, 3000], [0.5, 0.4, 0.0, 0.3]).round(4).tolist()
+    >>> from thresher.model.history import merge_short_records
+    >>> merge_short_records([1000, 2000, 2010, 3000], [0.5, 0.4, 0.0, 0.3]).round(4).tolist()
     [0.5, 0.4, nan, 0.297]
     """
     found = np.full(len(examples), np.nan)
     for run in runs_of(examples):
         rows = np.diff(np.asarray(examples[run], float), prepend=0.0)
-        there: list[tuple[int, float, float]] = []  # the last record, rows, their loss in all
+        merged: list[tuple[int, float, float]] = []  # last record, rows, sum of losses
         since, total = 0.0, 0.0
         for at, count in enumerate(rows.tolist(), run.start):
             since, total = since + count, total + count * losses[at]
-            if not there or since >= _FEW * there[-1][1]:
-                there.append((at, since, total))
+            if not merged or since >= _FEW * merged[-1][1]:
+                merged.append((at, since, total))
                 since, total = 0.0, 0.0
-        if since and there:
-            _, before, sums = there.pop()
-            there.append((at, before + since, sums + total))
-        for at, count, sums in there:
+        if since and merged:
+            _, before, sums = merged.pop()
+            merged.append((at, before + since, sums + total))
+        for at, count, sums in merged:
             found[at] = sums / count if count else losses[at]
     return found
 
 
 def least_valid_loss(history: Iterable[Progress]) -> float | None:
-    """Return the least loss on validation rows, which is that of the pass that was kept.
+    """Return the smallest loss on validation rows: that of the pass whose weights were kept.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ def least_valid_loss(history: Iterable[Progress]) -> float | None:
 
 
 class Feature(NamedTuple):
-    """A feature and its weight; `label` is the class it speaks for, where there are several."""
+    """A feature and its weight; with several outputs, `label` is the class of the output."""
 
     name: str | int
     weight: float
@@ -124,14 +123,14 @@ class Feature(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What one output has learned: features in increasing order, their weights, an intercept."""
+    """The weights of one output: features in increasing order, their weights, an intercept."""
 
     keys: NDArray[np.uint64]
     weights: NDArray[np.float64]
     intercept: float
 
     def largest(self, count: int | None) -> Output:
-        """Return the output with so many weights at most, of equal ones the first."""
+        """Return the output with only its `count` largest weights; among equal ones, the first."""
         if count is None or len(self.keys) <= count:
             return self
         kept = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:count])

@@ -1,4 +1,4 @@
-"""Raw predictions -> what users ask for: scores, labels, probabilities, values."""
+"""Functions from raw predictions to scores, labels, probabilities and values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _sigmoid(raw: Array) -> Array:
         return np.asarray(1.0 / (1.0 + np.exp(-raw)))
 
 
-# Probabilities or values from raw predictions and the label of the other classes. Exponents are
-# kept within +-30, as in the core.
+# The link functions, of raw predictions and the label of the other classes. Exponents are clipped
+# to +-30, as in the core.
 LINKS: dict[Link, Callable[[Array, float], Array]] = {
     "identity": lambda raw, low: raw,
     "sigmoid": lambda raw, low: _sigmoid(raw),
@@ -27,33 +27,33 @@ LINKS: dict[Link, Callable[[Array, float], Array]] = {
     "exp": lambda raw, low: np.exp(np.clip(raw, -30.0, 30.0)),
 }
 
-# No logistic score stands for a probability of 0 or 1; rounding must not make one of it.
+# Bounds of probabilities: a logistic probability is never exactly 0 or 1, despite rounding.
 _OPEN = {"sigmoid": (float(np.finfo(np.float64).tiny), 1.0 - 2.0**-53)}
 
 
 def scores(raw: NDArray[np.float64], loss: str, classifies: bool = True) -> NDArray[np.float64]:
-    """Turn raw predictions of the outputs into the decision function (R-0.7)."""
+    """Return the decision function from raw predictions of the outputs (R-0.7)."""
     if classifies and LOSSES[loss].decision_at:
         raw = raw - LOSSES[loss].decision_at
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
 def labels(decision: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
-    """Turn the decision function into labels; 0 counts as positive (A-20)."""
+    """Return labels from the decision function; 0 counts as positive (A-20)."""
     several = decision.ndim > 1
     return np.asarray(classes[decision.argmax(axis=1) if several else (decision >= 0).astype(int)])
 
 
 def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
-    """Return the share of rows that are wrong, in percent.
+    """Return the error rate in percent.
 
-    A row is right where the score of its class is above those of all others: a score of exactly
-    zero, where there are two classes, is an error (A-20).
+    A row is correct if the score of its class is above the scores of all other classes. With two
+    classes, a score of exactly zero is an error (A-20).
 
     Parameters
     ----------
     scores : array of shape (rows,) or (rows, classes)
-        Of two classes, one score a row, above zero for class 1.
+        For two classes, one score per row, above zero for class 1.
     classes : array of shape (rows,)
         Numbers of the classes.
 
@@ -74,8 +74,8 @@ def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
 
 
 def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
-    """Turn the decision function into probabilities; those of several classes add up to one."""
-    p = independent(decision, loss)
+    """Return probabilities from the decision function; those of a row add up to one."""
+    p = separate_probabilities(decision, loss)
     if p.ndim == 1:
         return np.column_stack([1.0 - p, p])
     total = p.sum(axis=1, keepdims=True)
@@ -83,16 +83,17 @@ def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float6
     return np.asarray(np.divide(p, total, out=even, where=total > 0))
 
 
-def independent(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
-    """Turn scores into probabilities, each by itself."""
+def separate_probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+    """Return the probability of each output separately; they need not add up to one."""
     return values(decision + LOSSES[loss].decision_at, loss)
 
 
-def of_labels(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
-    """Turn scores of rows with any number of labels into the probability of having each."""
-    return np.clip(independent(decision, loss), *_OPEN.get(LOSSES[loss].link, (0.0, 1.0)))
+def label_probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+    """Return the probability of each label, for rows with any number of labels."""
+    low, high = _OPEN.get(LOSSES[loss].link, (0.0, 1.0))
+    return np.clip(separate_probabilities(decision, loss), low, high)
 
 
 def values(raw: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
-    """Turn raw predictions into predictions of y, or into probabilities."""
+    """Return predictions of y, or probabilities, from raw predictions."""
     return LINKS[LOSSES[loss].link](raw, LOSSES[loss].low)

@@ -1,6 +1,6 @@
 """The learned model: sparse weights, names, history; prediction, saving and loading.
 
-Imports neither scikit-learn nor SciPy, so that the command line starts fast.
+It imports neither scikit-learn nor SciPy, so that the command line starts fast.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thresher.model.evidence import Evidence, Why, reason
 from thresher.model.feature_names import check_names, column_of
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
-from thresher.model.predict import Scorer
+from thresher.model.predict import RawPredictor
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -33,7 +33,7 @@ __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 
 @dataclass(frozen=True, repr=False)
 class Model:
-    """Sparse weights and all that is needed to use and understand them.
+    """Sparse weights, and everything needed to use and understand them.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class Model:
         All parameters of the estimator that can be written as JSON.
     history : list of Progress
     names : dict or None
-        Names of the features in `indices`, where the training data had names.
+        Names of the features in `indices`, if the training data had names.
     certificates : tuple of thresher.certificates.Certificate
-        What theorems say of this model: a number, or the reason why there is none.
+        Guarantees of theorems for this model: a number, or the reason why there is none.
     evidence : Evidence or None
-        What the stabilized rule knows of each feature; see `why`.
+        Evidence of the stabilized rule for each feature; see `why`.
     frontier : Place or None
-        Error against nonzeros of the search that the model came from, where it did.
+        Errors and nonzeros of all models of the search, if the model came from one.
 
     Examples
     --------
@@ -89,13 +89,13 @@ class Model:
     frontier: Place | None = None
 
     def __post_init__(self) -> None:
-        """Protect the arrays: a model is what was learned."""
+        """Make the arrays read-only."""
         for array in (self.indptr, self.indices, self.weights, self.intercept):
             array.setflags(write=False)
 
     @classmethod
     def of(cls, outputs: Sequence[Output], **rest: Any) -> Model:
-        """Make a model of what its outputs have learned.
+        """Make a model from its outputs.
 
         Parameters
         ----------
@@ -118,12 +118,12 @@ class Model:
 
     @property
     def multilabel(self) -> bool:
-        """Whether rows have any number of labels, and each label an output of its own."""
+        """Whether rows have any number of labels, with one output per label."""
         return bool(self.parameters.get("multilabel", False))
 
     @property
     def density(self) -> float:
-        """Share of weights that are not zero, of all columns (R-0.6)."""
+        """Share of nonzero weights among all weights (R-0.6)."""
         return self.nnz / (len(self.intercept) * self.n_features)
 
     def top(
@@ -131,14 +131,14 @@ class Model:
     ) -> list[Feature]:
         """Return the n features of largest absolute weight, largest first.
 
-        Of two classes, a positive weight speaks for the second, ``classes[1]``.
+        With two classes, a positive weight is evidence for the second, ``classes[1]``.
 
         Parameters
         ----------
         n : int
-            How many, over all outputs.
+            Number of features, over all outputs.
         label : object, optional
-            Only the output of this class, where there are more than two.
+            Only the output of this class, if there are more than two classes.
         names : sequence of str, optional
             Names of all features, for example ``vectorizer.get_feature_names_out()``.
         """
@@ -160,27 +160,27 @@ class Model:
         ]
 
     def _labels(self, label: Any) -> list[Any]:
-        """Return the labels of the outputs, where there are several; check that one is of them."""
+        """Return the labels of the outputs if there are several; check that `label` is one."""
         labels = [] if self.classes is None or len(self.intercept) == 1 else self.classes.tolist()
         if label is not None and label not in labels:
-            raise ValueError(f"label {label!r} has no output of its own; those with one: {labels}")
+            raise ValueError(f"label {label!r} has no output; labels with an output: {labels}")
         return labels
 
     def why(self, feature: str | int, label: Any = None, names: Sequence[str] | None = None) -> Why:
-        """Return a feature's weight and, from the stabilized rule, why it has it.
+        """Return the weight of a feature and, for the stabilized rule, its evidence.
 
         Parameters
         ----------
         feature : str or int
             Its name, or its column.
         label : object, optional
-            The class to speak of; must be given where there are more than two.
+            The class; must be given if there are more than two.
         names : sequence of str, optional
             Names of all features, for example ``vectorizer.get_feature_names_out()``.
         """
         labels = self._labels(label)
         if labels and label is None:
-            raise ValueError(f"label= must be given, as each class has weights; one of {labels}")
+            raise ValueError(f"label= must be given: each class has weights; one of {labels}")
         index = column_of(feature, self.n_features, self.names or {}, names)
         output = labels.index(label) if labels else 0
         begin, end = self.indptr[output], self.indptr[output + 1]
@@ -195,22 +195,22 @@ class Model:
         )
 
     def __repr__(self) -> str:
-        """Say what it is, in a line."""
+        """Return a summary in one line."""
         kind = "regression" if self.classes is None else f"{len(self.classes)} classes"
         weights = f"{self.nnz:,} of {len(self.intercept) * self.n_features:,} weights"
         return f"<Model: {weights} are not zero, {self.loss}, {kind}>"
 
     def name(self, index: int) -> str | int:
-        """Return the name of a feature, or its number where it has none."""
+        """Return the name of a feature, or its number if it has none."""
         return index if self.names is None else self.names.get(index, index)
 
     def named(self, names: Sequence[str]) -> Model:
-        """Return the same model with names for its features; notebooks and files show them.
+        """Return the same model with names for its features.
 
         Parameters
         ----------
         names : sequence of str
-            Of all features, for example ``vectorizer.get_feature_names_out()``.
+            Names of all features, for example ``vectorizer.get_feature_names_out()``.
 
         Examples
         --------
@@ -229,8 +229,8 @@ class Model:
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
-            Where the model has names and the columns of X do, they must be the same for all
-            features with nonzero weight.
+            If both the model and the columns of X have names, they must be equal for all features
+            with nonzero weight.
         """
         if is_source(X):
             return scores(self.raw(X), self.loss, self.classes is not None)
@@ -238,17 +238,17 @@ class Model:
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
-                f"X must have {self.n_features} columns, as the training data had; its shape is "
+                f"X must have {self.n_features} columns, like the training data; its shape is "
                 f"{X.shape}"
             )
         self._check_names(columns)
         return scores(self.raw(X), self.loss, self.classes is not None)
 
     def _check_names(self, columns: Any) -> None:
-        """Raise ValueError where the columns of a DataFrame are not those of the training data."""
+        """Raise ValueError if the columns of a DataFrame are not those of the training data."""
         found = [] if columns is None or not self.names else list(columns)
         if not any(isinstance(column, str) for column in found):
-            return  # columns that are numbered, or no DataFrame
+            return  # not a DataFrame, or its columns are numbers
         for index, name in sorted((self.names or {}).items()):
             if found[index] != name:
                 raise ValueError(
@@ -257,7 +257,7 @@ class Model:
                 )
 
     def raw(self, X: Any) -> NDArray[np.float64]:
-        """Return the raw predictions of each output, for rows known to be a CSR matrix or an array.
+        """Return the raw predictions of each output; X is not checked.
 
         Parameters
         ----------
@@ -266,27 +266,28 @@ class Model:
         if is_source(X):
             found = [raw for _, raw in self.raw_blocks(X)]
             return np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
-        return Scorer(self).of_matrix(X)
+        return RawPredictor(self).of_matrix(X)
 
     def raw_blocks(self, source: Source) -> Iterator[tuple[Block, NDArray[np.float64]]]:
-        """Yield the blocks of a source, each with the raw predictions of its rows by each output.
+        """Yield the blocks of a source, each with the raw predictions of its rows.
 
-        Features that the training data did not have count for nothing.
+        Features that the training data did not have are ignored.
 
         Parameters
         ----------
         source : Source
-            What `thresher.scan` returns.
+            The result of `thresher.scan`.
         """
-        scorer = Scorer(self)
+        predictor = RawPredictor(self)
         kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
         for block in source.blocks(dtype="float64", kinds=kinds):
-            yield block, scorer.of_block(block)
+            yield block, predictor.of_block(block)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels of a classifier, values of a regressor.
+        """Return labels of a classifier, or values of a regressor.
 
-        Where rows have any number of labels, it is an array of 0 and 1 of shape (rows, labels).
+        If rows have any number of labels, the result is an array of 0 and 1 of shape
+        (rows, labels).
 
         Parameters
         ----------
@@ -300,7 +301,7 @@ class Model:
         return labels(decision, self.classes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return probabilities of the classes, for the losses that have them.
+        """Return probabilities of the classes, for the losses logistic and clipped_square.
 
         Parameters
         ----------
@@ -313,10 +314,10 @@ class Model:
         return probabilities(self.decision_function(X), self.loss)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all.
+        """Write the model to a file, atomically.
 
-        The file is in safetensors format with a checksum of its contents and without times of day:
-        equal models give equal bytes. Loading it never runs code.
+        The file is in safetensors format, with a checksum and without time stamps: equal models
+        give equal bytes. Loading it never runs code.
 
         Parameters
         ----------
@@ -335,14 +336,14 @@ class Model:
         names: Sequence[str] | None = None,
         title: str | None = None,
     ) -> None:
-        """Write a page that says what the model is: one file of HTML, which needs no network.
+        """Write a report about the model: one HTML file, which needs no network.
 
         Parameters
         ----------
         path : path
-            Where the page goes, whole or not at all.
+            The file; it is written atomically.
         X : CSR matrix, array, DataFrame of shape (rows, features), or source, optional
-            Rows to look at: whether they are healthy and, with y, how the model does on them.
+            Rows to check for problems and, with y, to evaluate the model on.
         y : array of shape (rows,), optional
             Their labels; a source has its own.
         names : sequence of str, optional
@@ -354,7 +355,7 @@ class Model:
         write(self, path, X, y, names=names, title=title)
 
     def _repr_html_(self) -> str:
-        """Return the model in short, for a notebook."""
+        """Return a short description of the model, for a notebook."""
         from thresher.report.model_page import model_fragment
 
         return model_fragment(self)
@@ -370,7 +371,7 @@ def load(path: str | PathLike[str]) -> Model:
     Raises
     ------
     ModelFileError
-        If the file is no model, is damaged, or is of a newer format; the message says which.
+        If the file is not a model, is damaged, or has a newer format; the message says which.
 
     Examples
     --------

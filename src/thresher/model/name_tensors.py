@@ -1,4 +1,4 @@
-"""Names of features as arrays: a million of them as JSON would take seconds."""
+"""Names of features as arrays: a million names in JSON would take seconds to read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TENSORS = {"named": np.uint64, "name_ends": np.int64, "name_text": np.uint8}
 
 
 def to_tensors(names: Mapping[int, bytes]) -> dict[str, NDArray[Any]]:
-    """Return features, where the name of each ends, and all names, one behind the other."""
+    """Return the features, the end of each name, and all names joined."""
     features = sorted(names)
     texts = [names[feature] for feature in features]
     return {
@@ -23,16 +23,16 @@ def to_tensors(names: Mapping[int, bytes]) -> dict[str, NDArray[Any]]:
 
 
 def from_tensors(tensors: Mapping[str, NDArray[Any]]) -> dict[int, bytes]:
-    """Return the names; raise ValueError where the arrays do not fit together."""
+    """Return the names; raise ValueError if the arrays do not match."""
     named, ends, text = (tensors[name] for name in TENSORS)
     if any(
         tensors[name].dtype != kind or tensors[name].ndim != 1 for name, kind in TENSORS.items()
     ):
-        raise ValueError("its names are of a wrong type or shape")
+        raise ValueError("its names have a wrong type or shape")
     last = int(ends[-1]) if len(ends) else 0
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64) if len(ends) else ends
     if len(named) != len(ends) or last != len(text) or (ends < starts).any() or (starts < 0).any():
-        raise ValueError("its names do not fit together")
+        raise ValueError("the arrays of its names do not match")
     content = text.tobytes()
     return {
         feature: content[start:end]

@@ -1,4 +1,4 @@
-"""Raw predictions of a model: by learners with its weights, or, of many outputs, by a product."""
+"""Raw predictions of a model: by learners, or, for many outputs, by a matrix product."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.model.model import Model
 
-MANY = 64  # outputs from which one product of sparse matrices serves them all
+MANY = 64  # with at least this number of outputs, one sparse matrix product is used
 
 
 def learners_of(model: Model, width: int | None = None) -> list[_core.Learner]:
-    """Make a learner for each output, holding its weights; a width of 0 takes any feature."""
+    """Make a learner with the weights of each output; width 0 accepts any feature."""
     numbers = {
         "epsilon": 0.0, "quantile": 0.5, "eta0": 1.0, "power": 0.0, "decay": 1.0,
         "gravity": 0.0, "period": 1.0, "ceiling": math.inf, "l2": 0.0, "fit_intercept": 1.0,
@@ -39,8 +39,8 @@ def learners_of(model: Model, width: int | None = None) -> list[_core.Learner]:
     return learners
 
 
-class Scorer:
-    """Raw predictions of rows, one column for each output.
+class RawPredictor:
+    """Computes raw predictions of rows, one column for each output.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Scorer:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        # Learners know how to scale each row by itself; a product of matrices does not.
+        # Learners can scale each row; a matrix product cannot.
         self.many = len(model.intercept) >= MANY and not LOSSES[model.loss].scales_rows
         if self.many:
             from scipy.sparse import csc_matrix
@@ -60,7 +60,7 @@ class Scorer:
         self._made: dict[int | None, list[_core.Learner]] = {}
 
     def of_matrix(self, X: Any) -> NDArray[np.float64]:
-        """Return those of a CSR matrix or an array."""
+        """Return the predictions for a CSR matrix or an array."""
         if not self.many:
             return self._by_learners(as_batch(X), None)
         if is_sparse(X):
@@ -72,7 +72,7 @@ class Scorer:
         return self._by_product(starts, columns.astype(np.uint64), X[rows, columns])
 
     def of_block(self, block: Block) -> NDArray[np.float64]:
-        """Return those of a block; features that the model does not know count for nothing."""
+        """Return the predictions for a block; features that the model does not have are ignored."""
         model, native = self.model, block.native
         try:
             if self.many:

@@ -1,4 +1,4 @@
-"""Supports, and how much they agree: Cohen's kappa."""
+"""Supports (sets of selected features), and their agreement: Cohen's kappa."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _BLOCK = 1024  # rows of the matrix of pairs at a time
 def kappa(one: Any, other: Any, n_features: int) -> float:
     """Return Cohen's kappa of two supports: 1 if they are equal, about 0 if they are random.
 
-    Of p features, one support holds a, the other b, and both hold c. Then ::
+    If one support has a of the p features, the other has b, and both have c in common, then ::
 
         kappa = 2 (p c - a b) / (p (a + b) - 2 a b)
 
     which is (qo - qe) / (1 - qe) with the observed and the expected agreement; the sums are exact.
-    Two supports that are both empty or both full agree: kappa is 1.
+    If both supports are empty, or both have all features, kappa is 1.
 
     Parameters
     ----------
     one, other : collection of int, boolean mask of shape (n_features,), or Model
-        Features selected; one given more than once counts once. Of a model, those with a weight
-        other than zero in any output.
+        Selected features; duplicates count once. For a model, the features with a nonzero weight
+        in any output.
     n_features : int
         Number of all features, p.
 
@@ -69,10 +69,10 @@ def stability_score(supports: Iterable[Any], n_features: int) -> float:
     """
     p = checked_n_features(n_features)
     if not isinstance(supports, Iterable):
-        raise ParameterError(f"supports must hold at least 2 supports; got {supports!r}")
+        raise ParameterError(f"supports must have at least 2 supports; got {supports!r}")
     found = [feature_numbers(support, p, f"supports[{i}]") for i, support in enumerate(supports)]
     if len(found) < 2:
-        raise ParameterError(f"supports must hold at least 2 supports; got {len(found)}")
+        raise ParameterError(f"supports must have at least 2 supports; got {len(found)}")
     number = np.int64 if p < 2**31 else object  # exact: products of counts are below 2 p^2
     sizes = np.array([len(support) for support in found], number)
     distinct, columns = np.unique(np.concatenate(found), return_inverse=True)
@@ -93,7 +93,7 @@ def stability_score(supports: Iterable[Any], n_features: int) -> float:
 
 
 def checked_n_features(n_features: Any) -> int:
-    """Check the number of features."""
+    """Check the number of features, and return it."""
     if not is_whole(n_features) or n_features < 1:
         raise ParameterError(
             parameter="n_features", value=n_features, allowed="a whole number >= 1"
@@ -102,12 +102,12 @@ def checked_n_features(n_features: Any) -> int:
 
 
 def is_whole(value: Any) -> bool:
-    """Tell whether a value is a whole number."""
+    """Return whether a value is a whole number."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def feature_numbers(support: Any, n_features: int, name: str) -> NDArray[np.int64]:
-    """Return a support as sorted numbers of features, each once."""
+    """Return a support as sorted feature numbers without duplicates."""
     if isinstance(support, Model):
         if support.n_features != n_features:
             raise ParameterError(
@@ -134,11 +134,11 @@ def feature_numbers(support: Any, n_features: int, name: str) -> NDArray[np.int6
         return np.zeros(0, np.int64)
     if array.dtype.kind not in "iu":
         raise ParameterError(
-            f"{name} must hold whole numbers or be a boolean mask; it holds {array.dtype}"
+            f"{name} must have whole numbers or be a boolean mask; it has {array.dtype}"
         )
     for value in (int(array.min()), int(array.max())):
         if not 0 <= value < n_features:
             raise ParameterError(
-                f"{name} must hold feature numbers in 0..{n_features - 1}; it holds {value}"
+                f"{name} must have feature numbers in 0..{n_features - 1}; it has {value}"
             )
     return np.unique(array.astype(np.int64))

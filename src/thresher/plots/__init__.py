@@ -1,4 +1,4 @@
-"""Displays in scikit-learn's manner; they need matplotlib (`pip install 'thresher[plot]'`)."""
+"""Displays like those of scikit-learn; they need matplotlib (`pip install 'thresher[plot]'`)."""
 
 from thresher.plots.exponents import ExponentDisplay
 from thresher.plots.feature_density import FeatureDensityDisplay

@@ -1,4 +1,4 @@
-"""Exponents of weights, drawn (R-11.5)."""
+"""Display of the exponents of weights (R-11.5)."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ _OWNER = "ExponentDisplay"
 
 
 class ExponentDisplay:
-    """How far apart the magnitudes of weights lie, and how many a sum with the largest loses.
+    """The range of the exponents of weights, and how many weights are lost in a sum.
 
-    A weight is within double precision where its exponent is at most 51 below the largest one, and
-    within single where it is at most 22 below. Of others, a sum with the largest keeps one binary
-    digit at most, and they count as lost.
+    A weight is within double precision if its exponent is at most 51 below the largest exponent,
+    and within single precision if it is at most 22 below. In a sum with the largest weight, any
+    other weight keeps at most one binary digit; it counts as lost.
 
     Parameters
     ----------
     counts : mapping of int to int
         Number of weights by exponent, floor(log2 |w|).
     name : str, optional
-        Of the model, for the legend.
+        Name of the model, for the legend.
 
     Attributes
     ----------
     exponents, counts : arrays
-        All exponents from the smallest to the largest, and the number of weights of each.
+        All exponents from the smallest to the largest, and their numbers of weights.
     lost_single, lost_double : float
-        Share of the weights that are not within the precision.
+        Share of the weights that are lost in each precision.
     ax_, figure_ : matplotlib Axes and Figure
     stairs_ : matplotlib StepPatch
     single_, double_ : matplotlib Line2D or None
-        Where single and double precision end. That of double is drawn where weights lie below the
-        one of single.
+        Limits of single and double precision. The limit of double precision is drawn only if some
+        weights are lost in single precision.
 
     See Also
     --------
@@ -59,7 +59,9 @@ class ExponentDisplay:
 
     def __init__(self, counts: Mapping[int, int], *, name: str | None = None) -> None:
         if not counts or min(counts.values()) < 1:
-            raise ParameterError(f"{_OWNER}: counts must hold weights; there are none to draw")
+            raise ParameterError(
+                f"{_OWNER}: counts must not be empty: there are no nonzero weights"
+            )
         low, high = min(counts), max(counts)
         self.exponents = np.arange(low, high + 1)
         self.counts = np.array([counts.get(int(e), 0) for e in self.exponents])
@@ -79,7 +81,7 @@ class ExponentDisplay:
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -95,7 +97,7 @@ class ExponentDisplay:
         >>> int(display.counts.sum()) == clf.model_.nnz
         True
         """
-        wanted = "one of thresher that learns weights, or a pipeline that ends in one"
+        wanted = "an estimator of thresher with weights, or a pipeline that ends in one"
         found = fitted(estimator, ("LinearEstimator",), _OWNER, wanted)
         return cls.from_model(found.model_, ax=ax, name=name, **kwargs)
 
@@ -111,7 +113,7 @@ class ExponentDisplay:
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -125,15 +127,15 @@ class ExponentDisplay:
     def from_weights(
         cls, weights: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the exponents of weights; zeros have none.
+        """Draw the exponents of nonzero weights.
 
         Parameters
         ----------
-        weights : array, sparse matrix, or what `thresher.health.exponents` returns
+        weights : array, sparse matrix, or result of `thresher.health.exponents`
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -143,16 +145,16 @@ class ExponentDisplay:
         return cls(spread.counts, name=name).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, a new figure.
         name : str, optional
-            In place of the display's own.
+            Replaces the name of the display.
         **kwargs
-            Of the steps, for ``ax.stairs``.
+            Arguments of ``ax.stairs``.
 
         Returns
         -------
@@ -180,13 +182,13 @@ class ExponentDisplay:
         return self
 
     def _limit(self, precision: str, bits: int, lost: float, dashes: str, name: str | None) -> Any:
-        """Draw where a precision ends; return the line."""
-        whose = f"{name}: " if name else ""
+        """Draw the limit of a precision; return the line."""
+        prefix = f"{name}: " if name else ""
         return self.ax_.axvline(
             self.exponents[-1] - bits - 0.5,
             color="black" if name is None else self.stairs_.get_edgecolor(),
             linestyle=dashes,
             linewidth=1.2,
             zorder=1,
-            label=f"{whose}{precision} precision loses {f'{100 * lost:.2g}%' if lost else 'none'}",
+            label=f"{prefix}{precision} precision loses {f'{100 * lost:.2g}%' if lost else 'none'}",
         )

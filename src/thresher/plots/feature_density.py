@@ -1,4 +1,4 @@
-"""Features selected by the share of rows that have them, drawn (R-15.5)."""
+"""Display of selected features by density (R-15.5)."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ from thresher.plots import style
 from thresher.plots.fitted import fitted, is_of
 
 _OWNER = "FeatureDensityDisplay"
-_AREA = 500.0  # of a sign that stands for all features, in square points
-_DOT = 8.0  # of one that stands for nearly none
+_AREA = 500.0  # of a marker for all features, in square points
+_SMALLEST = 8.0  # area of a marker for very few features
 
 
 class FeatureDensityDisplay:
-    """Share of the features selected, by density: the share of rows in which a feature is not zero.
+    """Share of features selected, by density: the share of rows in which a feature is nonzero.
 
-    The larger the sign, the more features there are of that density. A rule that treats all
-    features alike selects dense ones: the curve rises. One that is fair to rare features is flat.
+    A larger marker stands for more features of that density. A rule with the same penalty for all
+    features selects dense features: the curve rises. For a rule that does not prefer dense
+    features, the curve is flat.
 
     Parameters
     ----------
     density : array of shape (bins,)
-        Share of rows that have the features of a bin.
+        Share of rows in which the features of a bin are nonzero.
     selected_share : array of shape (bins,)
-        Share of these features that are selected; NaN where a bin is empty, which is not drawn.
+        Share of these features that are selected. NaN: the bin is empty and is not drawn.
     feature_share : array of shape (bins,)
         Share of all features that are in the bin.
     name : str, optional
-        Of the selection, for the legend.
+        Name of the selection, for the legend.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     line_ : matplotlib Line2D
     points_ : matplotlib PathCollection
-        Their sizes are areas that go with `feature_share`.
+        Their areas are proportional to `feature_share`.
 
     See Also
     --------
@@ -69,12 +70,12 @@ class FeatureDensityDisplay:
         shapes = [a.shape for a in (self.density, self.selected_share, self.feature_share)]
         if len(set(shapes)) > 1 or self.density.ndim != 1 or not self.density.size:
             raise ParameterError(
-                f"{_OWNER}: density, selected_share and feature_share must be of one length, 1 or "
-                f"more; their shapes are {', '.join(map(str, shapes))}"
+                f"{_OWNER}: density, selected_share and feature_share must have the same length, "
+                f"1 or more; their shapes are {', '.join(map(str, shapes))}"
             )
         if not np.isfinite(self.selected_share).any():
             raise ParameterError(
-                owner=_OWNER, parameter="selected_share", allowed="known of at least one bin"
+                owner=_OWNER, parameter="selected_share", allowed="finite for at least one bin"
             )
         self.name = name
 
@@ -82,7 +83,7 @@ class FeatureDensityDisplay:
     def from_bins(
         cls, bins: DensityBins, *, ax: Any = None, name: str | None = None, **kwargs: Any
     ) -> Self:
-        """Draw what `thresher.stability.selected_by_density` has counted.
+        """Draw the result of `thresher.stability.selected_by_density`.
 
         Parameters
         ----------
@@ -90,7 +91,7 @@ class FeatureDensityDisplay:
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -114,20 +115,20 @@ class FeatureDensityDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw features selected from the columns of rows.
+        """Draw the selected features of rows.
 
         Parameters
         ----------
         X : sparse matrix or array of shape (rows, features)
             The training rows.
         support : collection of int, boolean mask of shape (features,), or Model
-            Features selected.
+            The selected features.
         bins : int or increasing sequence of float, default=10
-            As of `thresher.stability.selected_by_density`.
+            As in `thresher.stability.selected_by_density`.
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -146,22 +147,22 @@ class FeatureDensityDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the features that a fitted estimator has selected.
+        """Draw the features that a fitted estimator selected.
 
         Parameters
         ----------
         estimator : estimator
-            One with weights (`model_` or `coef_`), a `StabilitySelection`, or a Pipeline that ends
-            in one of them.
+            An estimator with weights (`model_` or `coef_`), a `StabilitySelection`, or a Pipeline
+            that ends in one of them.
         X : sparse matrix or array of shape (rows, features)
-            The training rows, as the estimator was given them.
+            The training rows, as given to `fit` of the estimator.
         bins : int or increasing sequence of float, default=10
-            As of `thresher.stability.selected_by_density`.
+            As in `thresher.stability.selected_by_density`.
         ax : matplotlib Axes, optional
         name : str, optional
-            Of the selection, for the legend.
+            Name of the selection, for the legend.
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -181,7 +182,7 @@ class FeatureDensityDisplay:
         last = fitted(estimator, ("BaseEstimator",), _OWNER, "an estimator")
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             X = estimator[:-1].transform(X)
-        if is_of(last, "Selected"):
+        if is_of(last, "PairSelector"):
             support = last.selected_
         elif hasattr(last, "model_"):
             support = last.model_
@@ -190,22 +191,22 @@ class FeatureDensityDisplay:
             support = np.unique(weights.nonzero()[-1])
         else:
             raise ParameterError(
-                f"{_OWNER}: estimator must have weights or select features, and "
+                f"{_OWNER}: estimator must have weights or select features, but "
                 f"{type(last).__name__} has neither model_, coef_ nor selected_"
             )
         return cls.from_support(X, support, bins=bins, ax=ax, name=name, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, a new figure.
         name : str, optional
-            In place of the display's own.
+            Replaces the name of the display.
         **kwargs
-            Of the line, for ``ax.plot``.
+            Arguments of ``ax.plot`` for the line.
 
         Returns
         -------
@@ -214,16 +215,16 @@ class FeatureDensityDisplay:
         self.ax_ = ax = style.axes(ax)
         self.figure_ = ax.figure
         name = self.name if name is None else name
-        there = np.isfinite(self.selected_share)
-        across, up = self.density[there], self.selected_share[there]
+        known = np.isfinite(self.selected_share)
+        across, up = self.density[known], self.selected_share[known]
         look = style.next_series(ax, zorder=2, linewidth=1, markersize=6)
         look |= {"label": name} if name else {}
         (self.line_,) = ax.plot(across, up, **{**look, **kwargs})
-        self.line_.set_markevery([])  # the legend has its sign; points are drawn by size
+        self.line_.set_markevery([])  # `points_` are the markers; the legend shows that of the line
         self.points_ = ax.scatter(
             across,
             up,
-            s=np.maximum(_AREA * self.feature_share[there], _DOT),
+            s=np.maximum(_AREA * self.feature_share[known], _SMALLEST),
             marker=self.line_.get_marker(),
             facecolor=self.line_.get_color(),
             edgecolor="black",
@@ -233,7 +234,9 @@ class FeatureDensityDisplay:
         )
         for share in (0.5, 0.1, 0.01):
             key = {"marker": "o", "facecolor": "none", "edgecolor": style.SOFT}
-            ax.scatter([], [], s=max(_AREA * share, _DOT), label=f"{share:.0%} of features", **key)
+            ax.scatter(
+                [], [], s=max(_AREA * share, _SMALLEST), label=f"{share:.0%} of features", **key
+            )
         if across.min() > 0:
             style.logarithmic(ax, "x", _percent)
         else:

@@ -1,6 +1,6 @@
-"""What displays ask of estimators: to be of a kind that has what they draw, and fitted.
+"""Check that an estimator is fitted and of the right class.
 
-Kinds are names of classes: displays lie below estimators and searches, and do not import them.
+Classes are given by name: displays are below estimators and searches, and do not import them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.errors import ParameterError
 
-_HOMES = ("thresher", "sklearn")  # packages whose classes count as kinds
+_PACKAGES = ("thresher", "sklearn")  # of the classes that can be named
 
 
 def is_of(estimator: Any, *kinds: str) -> bool:
-    """Tell whether an estimator is of one of these kinds, itself or by inheritance.
+    """Tell whether an estimator is an instance of one of these classes.
 
     Parameters
     ----------
@@ -31,27 +31,27 @@ def is_of(estimator: Any, *kinds: str) -> bool:
     >>> is_of(FTRLClassifier(), "LinearEstimator"), is_of(3, "LinearEstimator")
     (True, False)
     """
-    known = (kind for kind in type(estimator).__mro__ if kind.__module__.split(".")[0] in _HOMES)
+    known = (kind for kind in type(estimator).__mro__ if kind.__module__.split(".")[0] in _PACKAGES)
     return any(kind.__name__ in kinds for kind in known)
 
 
 def fitted(estimator: Any, kinds: tuple[str, ...], display: str, wanted: str) -> Any:
-    """Return a fitted estimator of one of these kinds; of a pipeline, the last step.
+    """Return a fitted estimator of one of these classes; for a pipeline, its last step.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
     kinds : tuple of str
-        As of `is_of`.
+        Names of classes, as in `is_of`.
     display : str
-        Who asks.
+        The display, for the message.
     wanted : str
-        What the kinds are called.
+        Description of the classes, for the message.
 
     Raises
     ------
     ParameterError
-        If it is of another kind.
+        If it is of another class.
     NotFittedError
         If it is not fitted.
     """

@@ -1,4 +1,4 @@
-"""Loss and nonzeros while learning, drawn."""
+"""Display of loss and nonzeros during training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
-from thresher.model.history import OBJECTIVES, evened, runs_of
+from thresher.model.history import OBJECTIVES, merge_short_records, runs_of
 from thresher.model.model import Model, Progress
 from thresher.plots import style
 from thresher.plots.fitted import fitted
@@ -18,29 +18,29 @@ _OWNER = "LearningCurveDisplay"
 
 
 class LearningCurveDisplay:
-    """Loss over the examples learned, and below it the nonzeros.
+    """Loss over the number of examples learned; below it, the number of nonzero weights.
 
     Parameters
     ----------
     examples : array of shape (records,)
-        Rows learned from so far.
+        Number of rows learned so far.
     loss : array of shape (records,)
         Mean loss since the record before.
     nonzeros : array of shape (records,), optional
-        Weights that are not zero; NaN where they were not counted.
+        Number of nonzero weights; NaN if not counted.
     valid_loss : array of shape (records,), optional
-        Loss on an evaluation set; NaN where there is none.
+        Loss on an evaluation set; NaN if not known.
     measure : str, default="loss"
-        What the loss is; the label of the axis.
+        Name of the loss, for the axis.
     name : str, optional
-        Of the learner, for the legend.
+        Name of the learner, for the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Of the loss.
+        Axes of the loss.
     nonzeros_ax_ : matplotlib Axes or None
-        Of the nonzeros.
+        Axes of the nonzeros.
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
     valid_line_, nonzeros_line_ : matplotlib Line2D or None
@@ -70,11 +70,11 @@ class LearningCurveDisplay:
         shapes = {a.shape for a in (self.examples, self.loss, self.nonzeros, self.valid_loss)}
         if len(shapes) > 1 or self.examples.ndim != 1 or not self.examples.size:
             raise ParameterError(
-                f"{_OWNER}: examples, loss, nonzeros and valid_loss must be of one length, 1 or "
-                f"more; their shapes are {', '.join(map(str, sorted(shapes)))}"
+                f"{_OWNER}: examples, loss, nonzeros and valid_loss must have the same length, 1 "
+                f"or more; their shapes are {', '.join(map(str, sorted(shapes)))}"
             )
         if not np.isfinite(self.loss).any():
-            raise ParameterError(f"{_OWNER}: loss must hold at least one number that is finite")
+            raise ParameterError(f"{_OWNER}: loss must have at least one finite number")
         self.measure, self.name = measure, name
 
     @classmethod
@@ -89,8 +89,8 @@ class LearningCurveDisplay:
     ) -> Self:
         """Draw records of training.
 
-        A record of less than a quarter of the rows of the one before is drawn as one with its
-        neighbour, at their mean loss.
+        A record with less than a quarter of the rows of the record before is merged with its
+        neighbour; the point shows their mean loss.
 
         Parameters
         ----------
@@ -99,18 +99,18 @@ class LearningCurveDisplay:
         ax : matplotlib Axes, or a pair of them, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
         LearningCurveDisplay
         """
         if not history:
-            raise ParameterError(f"{_OWNER}: history must hold at least one record; it is empty")
+            raise ParameterError(f"{_OWNER}: history must have at least one record; it is empty")
         examples = [record.examples for record in history]
         display = cls(
             examples,
-            evened(examples, [record.loss for record in history]),
+            merge_short_records(examples, [record.loss for record in history]),
             [np.nan if record.nonzeros is None else record.nonzeros for record in history],
             [np.nan if record.valid_loss is None else record.valid_loss for record in history],
             measure=measure,
@@ -122,16 +122,16 @@ class LearningCurveDisplay:
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
     ) -> Self:
-        """Draw how a fitted estimator has learned.
+        """Draw the training of a fitted estimator.
 
         Parameters
         ----------
         estimator : estimator of thresher, or a Pipeline that ends in one
         ax : matplotlib Axes, or a pair of them, optional
-            As of `plot`; ``display.axes_`` of another display to compare the two.
+            As in `plot`. To compare two displays, give ``display.axes_`` of the other.
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class LearningCurveDisplay:
         >>> len(two.ax_.lines), two.ax_.get_ylabel()
         (2, 'progressive logistic loss')
         """
-        wanted = "one of thresher that learns weights, or a pipeline that ends in one"
+        wanted = "an estimator of thresher with weights, or a pipeline that ends in one"
         found = fitted(estimator, ("LinearEstimator",), _OWNER, wanted)
         return cls.from_model(found.model_, ax=ax, name=name, **kwargs)
 
@@ -157,7 +157,7 @@ class LearningCurveDisplay:
     def from_model(
         cls, model: Model, *, ax: Any = None, name: str | None = None, **kwargs: Any
     ) -> Self:
-        """Draw how a model has learned, one from a file too.
+        """Draw the training of a model, which may be loaded from a file.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class LearningCurveDisplay:
         ax : matplotlib Axes, or a pair of them, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -182,21 +182,21 @@ class LearningCurveDisplay:
 
     @property
     def axes_(self) -> tuple[Any, ...]:
-        """The Axes of the loss and, where they are drawn, of the nonzeros."""
+        """The Axes of the loss and, if drawn, of the nonzeros."""
         return tuple(ax for ax in (self.ax_, self.nonzeros_ax_) if ax is not None)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, or a pair of them, optional
-            One has the loss alone; of a pair the second has the nonzeros. By default a pair in a
-            new figure.
+            One Axes shows only the loss; in a pair, the second shows the nonzeros. By default, a
+            pair in a new figure.
         name : str, optional
-            In place of the display's own.
+            Replaces the name of the display.
         **kwargs
-            Of the lines, for ``ax.plot``.
+            Arguments of ``ax.plot`` for the lines.
 
         Returns
         -------
@@ -210,8 +210,8 @@ class LearningCurveDisplay:
         self.line_ = self._draw(self.ax_, self.loss, look)
         self.valid_line_ = self.nonzeros_line_ = None
         if np.isfinite(self.valid_loss).any():
-            says = f"{name}, validation" if name else "validation"
-            look |= {"markerfacecolor": "white", "markersize": 6, "label": says, "gid": None}
+            label = f"{name}, validation" if name else "validation"
+            look |= {"markerfacecolor": "white", "markersize": 6, "label": label, "gid": None}
             self.valid_line_ = self._draw(self.ax_, self.valid_loss, look)
         style.counts(self.ax_, "x")
         self.ax_.set_ylabel(self.measure)
@@ -238,7 +238,7 @@ class LearningCurveDisplay:
         return drawn[0], drawn[1] if len(drawn) == 2 else None
 
     def _draw(self, ax: Any, values: NDArray[np.float64], look: dict[str, Any]) -> Any:
-        """Draw what is known of the values; return the line."""
+        """Draw the finite values; return the line."""
         known = np.isfinite(values)
         across, up = self.examples[known], values[known]
         breaks = [run.start for run in runs_of(across.tolist())[1:]]  # the next class begins

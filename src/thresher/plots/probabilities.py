@@ -1,4 +1,4 @@
-"""The ways to draw selection probabilities: by name, over a parameter, by rank."""
+"""Functions that draw selection probabilities: by name, over a parameter, by rank."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from thresher.plots import style
 if TYPE_CHECKING:
     from thresher.plots.stability import StabilityDisplay
 
-_NAMED = len(style.COLOURS)  # paths that have a colour and a name of their own
-_CROWD = 100  # paths of other features that are drawn fainter if there are more
+_MOST_NAMED = len(style.COLOURS)  # paths with their own colour and name
+_CROWD = 100  # if there are more paths without a name, they are drawn fainter
 _LONGEST = 32  # characters of a name
 _PROBABILITY, _HIGH = "selection probability", (-0.02, 1.04)
 
@@ -22,12 +22,12 @@ _PROBABILITY, _HIGH = "selection probability", (-0.02, 1.04)
 def draw_features(
     display: StabilityDisplay, shown: int, options: Mapping[str, Any]
 ) -> tuple[Any, Any]:
-    """Draw a dot for each of the most probable features, beside its name; return the dots."""
+    """Draw a dot for each of the most probable features, with its name; return the dots."""
     ax, best = display.ax_, display.probabilities.max(axis=0)[:shown]
     down, mine = np.arange(shown), display.selected[:shown]
     ax.hlines(down, 0.0, best, color=style.FAINT, linewidth=1, zorder=1)
     look = {"linestyle": "none", "marker": "o", "markersize": 7, "zorder": 3}
-    blue = {**look, "color": style.COLOURS[0], "label": _says(display, "")}
+    blue = {**look, "color": style.COLOURS[0], "label": _legend_text(display, "")}
     hollow = {**look, "color": style.SOFT, "markerfacecolor": "white"}
     if not mine.all():
         hollow["label"] = f"not selected ({int((~display.selected).sum()):,})"
@@ -42,14 +42,14 @@ def draw_features(
 
 
 def draw_paths(display: StabilityDisplay, options: Mapping[str, Any]) -> tuple[list[Any], Any]:
-    """Draw the probabilities of each feature over the values; return the lines, and the others."""
+    """Draw the probabilities of each feature over the values; return all lines."""
     from matplotlib.collections import LineCollection
 
     ax, mine = display.ax_, display.selected
     across, ticks = _places(display.values, len(display.probabilities))
     order = np.argsort(across, kind="stable")
     shares, across = display.probabilities[order], across[order]
-    count, few = int(mine.sum()), int(mine.sum()) <= _NAMED
+    count, few = int(mine.sum()), int(mine.sum()) <= _MOST_NAMED
     lines = []
     for number, feature in enumerate(np.flatnonzero(mine)):
         look = {"zorder": 3, **style.series(number if few else 0)}
@@ -75,15 +75,15 @@ def draw_ranks(display: StabilityDisplay, name: str | None, options: Mapping[str
     """Draw the probabilities of all features, the largest first; return the curve."""
     ax, best = display.ax_, display.probabilities.max(axis=0)
     look = style.next_series(ax, markersize=4, zorder=3, markevery=0.04)
-    look["label"] = _says(display, name or "")
+    look["label"] = _legend_text(display, name or "")
     (line,) = ax.plot(np.arange(1, len(best) + 1), best, **{**look, **options})
     style.counts(ax, "x")
     ax.set(xlabel="features, the most probable first", ylabel=_PROBABILITY, ylim=_HIGH)
     return line
 
 
-def _says(display: StabilityDisplay, name: str) -> str | None:
-    """Return what the legend says: a name, how many are selected, how much runs agree."""
+def _legend_text(display: StabilityDisplay, name: str) -> str | None:
+    """Return the legend: a name, the number of selected features, and kappa."""
     facts = [name] if name else []
     if not display.selected.all() or display.threshold is not None:
         facts.append(f"selected ({int(display.selected.sum()):,})" if not name else "")
@@ -93,7 +93,7 @@ def _says(display: StabilityDisplay, name: str) -> str | None:
 
 
 def draw_threshold(display: StabilityDisplay, across: str) -> Any:
-    """Draw the threshold, where there is one."""
+    """Draw the threshold, if there is one."""
     if display.threshold is None:
         return None
     draw = display.ax_.axvline if across == "v" else display.ax_.axhline
@@ -102,10 +102,10 @@ def draw_threshold(display: StabilityDisplay, across: str) -> Any:
 
 
 def short(name: Any) -> str:
-    """Return a name as matplotlib shows it letter by letter, cut where it is long.
+    """Return a name that matplotlib shows unchanged, shortened if it is long.
 
-    It takes what is between dollars for formulas, and leaves labels that begin with "_" out. Names
-    stay on a line, and those that cannot be seen are quoted.
+    Matplotlib takes text between dollars for formulas and hides labels that begin with "_": both
+    are escaped. Line breaks become spaces, and empty names are quoted.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def short(name: Any) -> str:
 
 
 def _places(values: list[Any] | None, count: int) -> tuple[NDArray[np.float64], list[str] | None]:
-    """Return where values stand: by size or, if they are no numbers, side by side, and names."""
+    """Return x-coordinates of values, and tick texts if the values are not all numbers."""
     side_by_side = np.arange(count, dtype=float)
     if values is None:
         return side_by_side, None

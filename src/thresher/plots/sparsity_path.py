@@ -1,4 +1,4 @@
-"""Error against nonzeros, drawn."""
+"""Display of error against nonzeros."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ _OWNER = "SparsityPathDisplay"
 
 
 class SparsityPathDisplay:
-    """Error against nonzeros: the frontier, the best, and the sparsest that is as good.
+    """Error against nonzeros: the frontier, the best model, and the sparsest that is as good.
 
-    Models that another beats in both error and nonzeros are dots in the background. Where errors
-    have standard errors, the sparsest model within one of the best is marked too.
+    A model is on the frontier if no other model is better in both error and nonzeros; other models
+    are dots in the background. If there are standard errors, the sparsest model within one standard
+    error of the best is marked, too.
 
     Parameters
     ----------
     nonzeros : array of shape (models,)
-        Weights that are not zero.
+        Numbers of nonzero weights.
     errors : array of shape (models,)
-        Their errors; NaN where a model failed, which is not drawn.
+        Errors of the models. NaN: the model failed and is not drawn.
     standard_errors : array of shape (models,), optional
-        Standard errors of the errors; NaN where there is none.
+        Standard errors of the errors; NaN if not known.
     settings : sequence of str, optional
-        What tells the models apart, such as "gravity=0.01".
+        Parameters of each model, such as "gravity=0.01".
     measure : str, default="error"
-        What the errors are; the label of the axis.
+        Name of the errors, for the axis.
     name : str, optional
-        Of the curve, where there are several in one picture.
+        Name of the curve, if one figure has several.
 
     Attributes
     ----------
     frontier : Frontier
-        The numbers that are drawn, and which of the models are best, chosen and efficient.
+        The numbers drawn, and which models are best, chosen and efficient.
     ax_, figure_ : matplotlib Axes and Figure
     line_ : matplotlib Line2D
         The frontier.
@@ -48,13 +49,13 @@ class SparsityPathDisplay:
         All models.
     errorbar_ : matplotlib ErrorbarContainer or None
     best_, chosen_ : matplotlib Line2D or None
-        Their signs; there is one for `chosen_` where it is not the best.
+        Markers of the two models; `chosen_` is None if it is the best model.
     limit_ : matplotlib Line2D or None
-        One standard error above the best, where the curve has no name.
+        One standard error above the best; only for a curve without a name.
 
     See Also
     --------
-    thresher.SparsityPath : Finds errors and nonzeros for a range of gravities.
+    thresher.SparsityPath : Computes errors and nonzeros for a range of gravities.
 
     Examples
     --------
@@ -84,14 +85,14 @@ class SparsityPathDisplay:
         shapes: list[Any] = [across.shape, up.shape, spread.shape, (len(names),)]
         if shapes.count(shapes[-1]) < len(shapes):
             raise ParameterError(
-                f"{_OWNER}: nonzeros, errors, standard_errors and settings must be of one length; "
-                f"their shapes are {', '.join(map(str, shapes))}"
+                f"{_OWNER}: nonzeros, errors, standard_errors and settings must have the same "
+                f"length; their shapes are {', '.join(map(str, shapes))}"
             )
         spreads = [None if np.isnan(one) else float(one) for one in spread]
         columns = names, across.tolist(), up.tolist(), spreads
         self.frontier = Frontier([Dot(*dot) for dot in zip(*columns, strict=True)], measure)
         if self.frontier.best is None:
-            raise ParameterError(f"{_OWNER}: errors must hold at least one that is finite")
+            raise ParameterError(f"{_OWNER}: errors must have at least one finite number")
         self.name = name
 
     @classmethod
@@ -106,7 +107,7 @@ class SparsityPathDisplay:
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -133,19 +134,19 @@ class SparsityPathDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what a fitted search has found.
+        """Draw the result of a fitted search.
 
         Parameters
         ----------
         estimator : SparsityPath or OnePassSearchCV
-            Of the latter, nonzeros are means over the models of the splits.
+            For OnePassSearchCV, nonzeros are means over the models of the splits.
         metric : str, optional
-            Which of the scores of a search with several; by default the one it is refitted by.
+            The score to draw, if the search has several. By default, the score of `refit`.
         ax : matplotlib Axes, optional
         name : str, optional
-            Of the curve, for the legend.
+            Name of the curve, for the legend.
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -166,26 +167,28 @@ class SparsityPathDisplay:
         found = fitted(estimator, ("SparsityPath", "OnePassSearchCV"), _OWNER, wanted)
         if is_of(found, "SparsityPath"):
             if metric is not None:
-                raise ParameterError(f"{_OWNER}: metric is for a search; a path has one score")
+                raise ParameterError(
+                    f"{_OWNER}: metric must not be given for a SparsityPath: it has one score"
+                )
             frontier = found.frontier_
         else:
             frontier = _frontier_of(found, metric)
         return cls.from_frontier(frontier, ax=ax, name=name, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
-        Without a name the legend tells of the best model and the chosen one; with names, curves
-        can share the axes, and the legend tells them apart.
+        Without a name, the legend describes the best and the chosen model. With names, several
+        curves can share the axes, and the legend names the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, a new figure.
         name : str, optional
-            In place of the display's own.
+            Replaces the name of the display.
         **kwargs
-            Of the line of the frontier, for ``ax.plot``.
+            Arguments of ``ax.plot`` for the line of the frontier.
 
         Returns
         -------
@@ -208,7 +211,7 @@ class SparsityPathDisplay:
         return self
 
     def _draw_all(self, colour: Any) -> None:
-        """Draw all models that have an error, in the background."""
+        """Draw all models that did not fail, in the background."""
         sound = [dot for dot in self.frontier.dots if not dot.failed]
         across, up = [dot.nonzeros for dot in sound], [dot.error for dot in sound]
         self.points_ = self.ax_.scatter(across, up, s=20, color=colour, alpha=0.6, zorder=2)
@@ -220,7 +223,7 @@ class SparsityPathDisplay:
             )  # fmt: skip
 
     def _draw_choice(self, name: str | None, colour: Any) -> None:
-        """Mark the best model, the sparsest that is as good, and how good that is."""
+        """Mark the best model, the limit one standard error above it, and the sparsest within."""
         both = self.frontier.best, self.frontier.chosen
         best, chosen = (self.frontier.dots[i] for i in both if i is not None)
         self.limit_ = self.chosen_ = None
@@ -234,20 +237,20 @@ class SparsityPathDisplay:
         self.best_ = self._mark("*", best, "best", name, markersize=13, **ring)
         if chosen is not best:
             ring |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
-            says = "sparsest within one s.e."
-            self.chosen_ = self._mark("o", chosen, says, name, markersize=14, **ring)
+            label = "sparsest within one s.e."
+            self.chosen_ = self._mark("o", chosen, label, name, markersize=14, **ring)
 
-    def _mark(self, sign: str, dot: Dot, says: str, name: str | None, **look: Any) -> Any:
-        """Mark a model, and say which it is where there is one curve; else what the sign means."""
+    def _mark(self, marker: str, dot: Dot, label: str, name: str | None, **look: Any) -> Any:
+        """Mark a model. The legend describes the model, or with several curves only the marker."""
         if name is None:
-            look["label"] = f"{says}: {dot.nonzeros:,.0f}" + (f" ({dot.name})" if dot.name else "")
+            look["label"] = f"{label}: {dot.nonzeros:,.0f}" + (f" ({dot.name})" if dot.name else "")
         else:
-            self.ax_.plot([], [], sign, label=says, **{**look, "color": "black"})
-        return self.ax_.plot(dot.nonzeros, dot.error, sign, **look)[0]
+            self.ax_.plot([], [], marker, label=label, **{**look, "color": "black"})
+        return self.ax_.plot(dot.nonzeros, dot.error, marker, **look)[0]
 
 
 def _frontier_of(search: Any, metric: str | None) -> Frontier:
-    """Return nonzeros and errors of the points of a grid."""
+    """Return the frontier of a search, by one of its scores."""
     start = "mean_test_"
     names = [key.removeprefix(start) for key in search.cv_results_ if key.startswith(start)]
     if metric is None:
@@ -257,6 +260,6 @@ def _frontier_of(search: Any, metric: str | None) -> Frontier:
             owner=_OWNER,
             parameter="metric",
             value=metric,
-            allowed=f"one of the search's, {', '.join(names)}",
+            allowed=f"one of {', '.join(names)}",
         )
     return frontier_of(search, metric)

@@ -1,4 +1,4 @@
-"""Selection probabilities, drawn."""
+"""Display of selection probabilities."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ from thresher.plots.probabilities import draw_features, draw_paths, draw_ranks, 
 
 _OWNER = "StabilityDisplay"
 _KINDS = ("features", "paths", "ranks")
-_BESIDE = {"features": "upper center", "paths": "right center"}  # legends that would hide something
+_OUTSIDE = {"features": "upper center", "paths": "right center"}  # legends outside the axes
 
 
 class StabilityDisplay:
-    """How often features are selected: the most probable by name, over a parameter, or all by rank.
+    """Selection probabilities of features: by name, over a parameter, or by rank.
 
     Parameters
     ----------
     probabilities : array of shape (features,) or (values, features)
-        Share of fits that select a feature, for each value of a parameter. Features that none
-        selects need not be there.
+        Share of fits that select a feature, for each value of a parameter. Features that no fit
+        selects may be left out.
     names : sequence, optional
-        Names of the features; their numbers by default.
+        Names of the features; by default, their numbers.
     threshold : float, optional
-        The probability from which features are selected; drawn as a line.
+        Features with at least this probability are selected; drawn as a line.
     selected : boolean mask of shape (features,), optional
-        Features that are selected; by default those that reach the threshold, or all if there is
-        none.
+        The selected features; by default those that reach the threshold, or all without a
+        threshold.
     values : sequence, optional
         Values of the parameter.
     param_name : str, default="parameter"
-        Its name.
+        Name of the parameter.
     kappa : float, optional
-        Mean of Cohen's kappa over pairs of supports, told in the legend.
+        Mean of Cohen's kappa over pairs of supports, shown in the legend.
     name : str, optional
-        Of the curve, where several are drawn by rank.
+        Name of the curve, if several are drawn by rank.
 
     Attributes
     ----------
     probabilities : array of shape (values, features)
-        Those drawn: the features most probable for any value first, of equals the selected.
+        Sorted by the largest probability of a feature; among equal ones, selected come first.
     names, selected
         In the same order.
     ax_, figure_ : matplotlib Axes and Figure
     line_ : matplotlib Line2D
-        The curve by rank, or the dots of the features selected.
+        The curve by rank, or the dots of the selected features.
     lines_ : list of matplotlib Line2D
-        The paths of the features selected.
+        The paths of the selected features.
     others_ : matplotlib Line2D or LineCollection
         The dots or paths of the other features.
     threshold_ : matplotlib Line2D or None
 
     See Also
     --------
-    thresher.StabilitySelection : Fits on halves of the rows.
+    thresher.StabilitySelection : Selection by fits on halves of the rows.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class StabilityDisplay:
         if shares.ndim != 2 or not shares.size:
             raise ParameterError(
                 f"{_OWNER}: probabilities must be of shape (features,) or (values, features), and "
-                f"not empty; their shape is {shares.shape}"
+                f"not empty; the shape is {shares.shape}"
             )
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ParameterError(owner=_OWNER, parameter="probabilities", allowed="in 0..1")
@@ -106,7 +106,7 @@ class StabilityDisplay:
         else:
             mask = np.asarray(selected, bool)
         if len(known) != shares.shape[1] or mask.shape != best.shape:
-            raise ParameterError(f"{_OWNER}: names and selected must be as many as features")
+            raise ParameterError(f"{_OWNER}: names and selected must have one entry per feature")
         if values is not None and len(values) != len(shares):
             raise ParameterError(
                 f"{_OWNER}: values must be {len(shares)}, one for each row of probabilities; got "
@@ -119,7 +119,7 @@ class StabilityDisplay:
         self.values = None if values is None else list(values)
         self.param_name = param_name
 
-    # ---- where numbers come from ---------------------------------------------------------------
+    # ---- constructors --------------------------------------------------------------------------
 
     @classmethod
     def from_estimator(
@@ -140,9 +140,9 @@ class StabilityDisplay:
             Names of all features, for example ``vectorizer.get_feature_names_out()``.
         ax : matplotlib Axes, optional
         name : str, optional
-            Of the curve, where several are drawn by rank.
+            Name of the curve, if several are drawn by rank.
         **kwargs
-            Of `plot`; of a `StabilizedClassifier` also `label`, as of `from_model`.
+            Arguments of `plot`; for a `StabilizedClassifier` also `label`, as in `from_model`.
 
         Returns
         -------
@@ -161,16 +161,18 @@ class StabilityDisplay:
         [3, 7]
         """
         wanted = "StabilitySelection, StreamingStabilitySelection or StabilizedClassifier"
-        found = fitted(estimator, ("Selected", "StabilizedClassifier"), _OWNER, wanted)
+        found = fitted(estimator, ("PairSelector", "StabilizedClassifier"), _OWNER, wanted)
         if is_of(found, "StabilizedClassifier"):
             return cls.from_model(found.model_, names=names, ax=ax, name=name, **kwargs)
         table = found.selection_probabilities_.tocsc()
         features = np.flatnonzero(np.diff(table.indptr))
         if not len(features):
-            raise ParameterError(f"{_OWNER}: no fit selected any feature; there is nothing to draw")
+            raise ParameterError(f"{_OWNER}: no fit selected a feature")
         shares = table[:, features].toarray()
         if names is None:
-            order = np.lexsort((features, -shares.max(axis=0)))  # that of `top`, which names them
+            order = np.lexsort(
+                (features, -shares.max(axis=0))
+            )  # the order of `top`, which returns the names
             features, shares = features[order], shares[:, order]
             known: list[Any] = [feature.name for feature in found.top(len(features))]
         else:
@@ -197,22 +199,22 @@ class StabilityDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the selection probabilities that the stabilized rule has left in a model.
+        """Draw the selection probabilities in a model of the stabilized rule.
 
-        A feature's probability is that of when it was last judged; those with a weight are
-        selected. Others went although they were probable, as others ranked higher.
+        The probability of a feature is from its last test. Features with a nonzero weight are
+        selected. A feature with a high probability may still be removed if others rank higher.
 
         Parameters
         ----------
         model : Model
         label : object, optional
-            The class to speak of; must be given where there are more than two.
+            The class; must be given if there are more than two.
         names : sequence of str, optional
             Names of all features.
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -223,13 +225,12 @@ class StabilityDisplay:
                 owner=_OWNER,
                 parameter="model",
                 value=model,
-                allowed="one of the stabilized rule, which has evidence",
+                allowed="a model of the stabilized rule",
             )
         output, outputs = 0, len(model.intercept)
         if outputs == 1 and label is not None:
             raise ParameterError(
-                f"{_OWNER}: label must not be given where classes do not have weights of their "
-                f"own; got {label!r}"
+                f"{_OWNER}: label must not be given for a model of two classes; got {label!r}"
             )
         if outputs > 1:
             labels = [] if model.classes is None else model.classes.tolist()
@@ -243,10 +244,10 @@ class StabilityDisplay:
             output = labels.index(label)
         evidence = model.evidence
         of = slice(*evidence.indptr[output : output + 2].tolist())
-        judged = evidence.probability[of] > 0
-        features, shares = evidence.features[of][judged], evidence.probability[of][judged]
+        tested = evidence.probability[of] > 0
+        features, shares = evidence.features[of][tested], evidence.probability[of][tested]
         if not len(features):
-            raise ParameterError(f"{_OWNER}: no feature of the model was judged")
+            raise ParameterError(f"{_OWNER}: no feature of the model was tested")
         weights = model.indices[slice(*model.indptr[output : output + 2].tolist())]
         keep = model.parameters.get("keep")
         known = [model.name(int(feature)) for feature in features]
@@ -273,7 +274,7 @@ class StabilityDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw how often features are in the supports of several runs, and how much runs agree.
+        """Draw how often features are in the supports of several runs, and their kappa.
 
         Parameters
         ----------
@@ -287,7 +288,7 @@ class StabilityDisplay:
         ax : matplotlib Axes, optional
         name : str, optional
         **kwargs
-            Of `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -305,7 +306,7 @@ class StabilityDisplay:
         found = [feature_numbers(support, p, f"supports[{i}]") for i, support in enumerate(runs)]
         features, counts = np.unique(np.concatenate(found), return_counts=True)
         if not len(features):
-            raise ParameterError(f"{_OWNER}: all supports are empty; there is nothing to draw")
+            raise ParameterError(f"{_OWNER}: all supports are empty")
         known = features.tolist() if names is None else _named(names, features, p)
         shares = counts / len(runs)
         display = cls(shares, names=known, threshold=threshold, kappa=kappa, name=name)
@@ -322,22 +323,23 @@ class StabilityDisplay:
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default, a new figure.
         kind : {"features", "paths", "ranks"}, optional
-            The most probable features by name; the probabilities of all over the values of the
-            parameter; or all in order, so that several displays can share the axes. By default
-            "paths" where there are several values, else "features".
+            "features": the most probable features with names. "paths": the probabilities of all
+            features over the values of the parameter. "ranks": all probabilities in decreasing
+            order; several displays can share the axes. By default "paths" if there are several
+            values, else "features".
         max_features : int, default=20
-            Features to show by name.
+            Number of features to show with names.
         name : str, optional
-            Of the curve by rank, in place of the display's own.
+            Name of the curve by rank; replaces the name of the display.
         **kwargs
-            Of the dots or lines of the features selected, or of the curve, for ``ax.plot``.
+            Arguments of ``ax.plot`` for the selected features or the curve.
 
         Returns
         -------
@@ -371,11 +373,11 @@ class StabilityDisplay:
         else:
             self.line_ = draw_ranks(self, self.name if name is None else name, kwargs)
         self.threshold_ = draw_threshold(self, "v" if kind == "features" else "h")
-        style.legend(self.ax_, _BESIDE.get(kind) if ax is None else None)
+        style.legend(self.ax_, _OUTSIDE.get(kind) if ax is None else None)
         return self
 
 
 def _named(names: Sequence[str], features: NDArray[Any], n_features: int) -> list[Any]:
-    """Return the names of some features, of those of all."""
+    """Return the names of some features from the names of all."""
     check_names(names, n_features, f"{_OWNER}: ")
     return [names[int(feature)] for feature in features]

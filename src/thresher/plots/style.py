@@ -1,4 +1,4 @@
-"""How plots look: colours that colour-blind people tell apart, signs that print without them."""
+"""Style of plots: colours for colour-blind readers, and markers that also work in grey."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from thresher.scales import counts_of, ticks_of
 
 # Okabe and Ito's palette, without yellow, which is too light for lines on paper.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-SIGNS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-SOFT = "#8a94a0"  # what is in the background
-FAINT = "#c3cad2"  # what only leads the eye
-_SERIES = "series"  # mark of the artists that are series of their own
+SOFT = "#8a94a0"  # for the background
+FAINT = "#c3cad2"  # for guide lines
+_SERIES = "series"  # gid of the artists that are a series
 
 
 def series(number: int) -> dict[str, Any]:
-    """Return the colour, sign and kind of line of a series, each of its own.
+    """Return the colour, marker and line style of a series.
 
     Parameters
     ----------
@@ -32,17 +32,17 @@ def series(number: int) -> dict[str, Any]:
     {'color': '#d55e00', 'marker': 's', 'linestyle': '--'}
     """
     at = number % len(COLOURS)
-    return {"color": COLOURS[at], "marker": SIGNS[at], "linestyle": LINES[at]}
+    return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": LINES[at]}
 
 
 def axes(ax: Any = None, wide: float = 6.4, high: float = 4.0) -> Any:
-    """Return the axes to draw on, new ones where none are given.
+    """Return the axes to draw on; by default, new ones.
 
     Parameters
     ----------
     ax : matplotlib Axes, optional
     wide, high : float
-        Of a new figure, in inches.
+        Size of a new figure, in inches.
     """
     return _styled(
         _pyplot().subplots(figsize=(wide, high), layout="constrained")[1] if ax is None else ax
@@ -50,14 +50,14 @@ def axes(ax: Any = None, wide: float = 6.4, high: float = 4.0) -> Any:
 
 
 def panels(heights: Sequence[float], wide: float = 6.4, high: float = 5.2) -> tuple[Any, ...]:
-    """Return axes of a new figure, one below the other over the same numbers.
+    """Return axes of a new figure, one below the other with the same x-axis.
 
     Parameters
     ----------
     heights : sequence of float
-        Of the axes, beside each other.
+        Relative heights of the axes.
     wide, high : float
-        Of the figure, in inches.
+        Size of the figure, in inches.
     """
     _, found = _pyplot().subplots(
         len(heights),
@@ -86,29 +86,29 @@ def _styled(ax: Any) -> Any:
 
 
 def next_series(ax: Any, **given: Any) -> dict[str, Any]:
-    """Return how to draw the next series of axes: unlike those that displays drew there before.
+    """Return the style of the next series on these axes, different from those drawn before.
 
     Parameters
     ----------
     ax : matplotlib Axes
     **given
-        What is decided already; it is kept.
+        Values that are kept.
     """
     drawn = sum(artist.get_gid() == _SERIES for artist in ax.get_children())
     return {**series(drawn), "gid": _SERIES, **given}
 
 
 def legend(ax: Any, outside: str | None = None, spacing: float = 0.5) -> None:
-    """Draw a legend of all that has a label, each label once, series first.
+    """Draw a legend with each label once; series come first.
 
     Parameters
     ----------
     ax : matplotlib Axes
     outside : str, optional
-        Where in the figure, beside the axes: "upper center", "right center". By default where there
-        is room in the axes.
+        Place in the figure outside the axes: "upper center", "right center". By default, the
+        legend is inside the axes.
     spacing : float, default=0.5
-        Between lines, in those of the text.
+        Space between entries, relative to the font size.
     """
     handles, labels = ax.get_legend_handles_labels()
     found: dict[str, Any] = {}
@@ -125,12 +125,12 @@ def legend(ax: Any, outside: str | None = None, spacing: float = 0.5) -> None:
 
 
 def counts(ax: Any, axis: str) -> None:
-    """Make an axis one of counts: logarithmic, round numbers, a place for zero where there is one.
+    """Make an axis logarithmic for counts, with round numbers; it includes zero if needed.
 
     Parameters
     ----------
     ax : matplotlib Axes
-        All that is to be seen is drawn there.
+        All data must be drawn already.
     axis : {"x", "y"}
     """
     low, high = ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly
@@ -145,10 +145,10 @@ def logarithmic(ax: Any, axis: str, text: Callable[[float], str] = "{:.6g}".form
     Parameters
     ----------
     ax : matplotlib Axes
-        All that is to be seen is drawn there.
+        All data must be drawn already.
     axis : {"x", "y"}
     text : callable
-        Returns what is written beside a number.
+        Returns the text of a number.
     """
     low, high = ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly
     getattr(ax, f"set_{axis}scale")("log")
@@ -172,13 +172,13 @@ def _ticks(ax: Any, axis: str, ticks: Sequence[float], text: Callable[[Any], str
 
 
 def _apart(ax: Any, ticks: Sequence[float], text: Callable[[Any], str]) -> list[float]:
-    """Return ticks whose numbers do not run together: of too many, not all."""
+    """Return the ticks without those whose numbers would overlap."""
     from matplotlib import rcParams
     from matplotlib.font_manager import FontProperties
 
     ax.autoscale_view()
     size = FontProperties(size=rcParams["xtick.labelsize"]).get_size_in_points()
-    letter = 0.65 * size * ax.figure.dpi / 72  # wide, in pixels
+    letter = 0.65 * size * ax.figure.dpi / 72  # width in pixels
     kept: list[float] = []
     free = -np.inf
     for tick in ticks:

@@ -117,15 +117,15 @@ def meaning(model: Model) -> str:
     model : Model
     """
     if model.classes is None:
-        said = "A positive weight raises the prediction, a negative one lowers it."
+        remark = "A positive weight raises the prediction, a negative one lowers it."
     elif not _is_signed(model):
-        said = "Each class has its own weights; positive weights indicate the class."
+        remark = "Each class has its own weights; positive weights indicate the class."
     else:
         first, second = (label_text(label) for label in model.classes.tolist())
-        said = f"Positive weights indicate {second}, negative weights {first}."
+        remark = f"Positive weights indicate {second}, negative weights {first}."
     if model.evidence is not None:
-        said += f" {_selection(model, model.evidence)}"
-    return note(said)
+        remark += f" {_selection(model, model.evidence)}"
+    return note(remark)
 
 
 def _selection(model: Model, evidence: Evidence) -> str:

@@ -29,16 +29,16 @@ def numbers(model: Model, X: Any, y: Any) -> str:
     X, y : rows and labels, or None
     """
     spread = exponents(model)
-    found_facts: dict[str, object] = {"weights": str(spread)}
+    summary: dict[str, object] = {"weights": str(spread)}
     if model.nnz:
         sizes = np.abs(model.weights)
-        found_facts["largest, smallest"] = f"{sizes.max():.4g}, {sizes.min():.4g}"
-    found_facts["divergence"] = _divergence(model)
-    said = ""
+        summary["largest, smallest"] = f"{sizes.max():.4g}, {sizes.min():.4g}"
+    summary["divergence"] = _divergence(model)
+    warnings = ""
     if X is not None and not is_source(X):
-        more, said = _of_rows(model, X, None if model.multilabel else y)
-        found_facts |= more
-    parts = [facts(found_facts), said]
+        more, warnings = _of_rows(model, X, None if model.multilabel else y)
+        summary |= more
+    parts = [facts(summary), warnings]
     if spread.counts:
         drawn = histogram(
             spread.counts,
@@ -69,14 +69,14 @@ def _of_rows(model: Model, X: Any, y: Any) -> tuple[dict[str, object], str]:
         **{**model.parameters, "loss": model.loss, "rule": rule, "model_": model}
     )
     found = check(X, y, estimator)
-    found_facts: dict[str, object] = {
+    summary: dict[str, object] = {
         "given rows": str(found.range).split("\n")[0],
         "steps on these rows": str(found.step),
     }
     if not found.warnings:
-        return found_facts, note("No problem was found in the given rows.")
+        return summary, note("No problem was found in the given rows.")
     warned = "".join(f"<li>{text(warning)}</li>" for warning in found.warnings)
-    return found_facts, f"<p><b>Warnings:</b></p><ul>{warned}</ul>"
+    return summary, f"<p><b>Warnings:</b></p><ul>{warned}</ul>"
 
 
 def certified(model: Model) -> str:

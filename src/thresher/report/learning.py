@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from thresher.model.history import OBJECTIVES, evened, runs_of
+from thresher.model.history import OBJECTIVES, merge_short_records, runs_of
 from thresher.report.charts import lines
 from thresher.report.page import note
 
@@ -33,7 +33,7 @@ def curves(model: Model) -> str:
     solver = model.parameters.get("rule") in OBJECTIVES
     loss = "objective" if solver else "progressive loss"
     every = [float(record.examples) for record in history]
-    shown = evened(every, [record.loss for record in history]).tolist()
+    shown = merge_short_records(every, [record.loss for record in history]).tolist()
     drawn = {
         loss: list(zip(every, shown, strict=True)),
         "validation loss": [
@@ -53,19 +53,19 @@ def curves(model: Model) -> str:
             )
         )
     if solver:
-        said = "The objective is measured after each pass."
+        remark = "The objective is measured after each pass."
     else:
-        said = (
+        remark = (
             "The progressive loss is the mean over the rows since the point before; each row is "
             "predicted before it is learned."
         )
     if len(runs_of(every)) > 1:
-        said += " Classes were learned one after the other; each has its own line."
+        remark += " Classes were learned one after the other; each has its own line."
     if drawn["validation loss"]:
-        said += " The model of the pass with the least validation loss was kept."
+        remark += " The model of the pass with the least validation loss was kept."
     if any(not math.isfinite(record.loss) for record in history):
-        said += " Losses that are not finite are not shown."
-    return f'<div class="charts">{"".join(parts)}</div>\n{note(said)}'
+        remark += " Losses that are not finite are not shown."
+    return f'<div class="charts">{"".join(parts)}</div>\n{note(remark)}'
 
 
 def search(model: Model) -> str:

@@ -67,8 +67,8 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="M",
             ),
             "annealing": Parameter(
-                "paper: how the rejection rate falls as features are purged: 0 in proportion to "
-                "the features left, below 0 later, above 0 sooner.",
+                "paper: how the rejection rate falls as features are purged. 0: in proportion to "
+                "the features left; below 0: later; above 0: sooner.",
                 -1.0,
                 low=-1e3,
                 high=1e3,
@@ -102,8 +102,8 @@ MATRIX_RULES: dict[str, Rule] = {
                 symbol="alpha",
             ),
             "count": Parameter(
-                "paper: rows that count as evidence for a feature: 'x' counts rows that have it, "
-                "'gradient' rows that have it and change weights.",
+                "paper: which rows count as evidence for a feature. 'x': rows that have it; "
+                "'gradient': rows that have it and change weights.",
                 "x",
                 kind="choice",
                 choices=("x", "gradient"),

@@ -73,7 +73,7 @@ class Parameter:
         return words + (", or None" if self.optional else "")
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether the value is allowed."""
+        """Return whether the value is allowed."""
         if value is None:
             return self.optional
         if self.kind == "object":

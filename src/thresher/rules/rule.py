@@ -37,7 +37,7 @@ class Rule:
     losses : tuple of str
         The losses it can train with; a rule with a single loss has no parameter `loss`.
     refused_losses : mapping
-        Losses in `losses` that are refused nevertheless, with the reason.
+        Losses in `losses` that estimators do not accept, with the reason.
     without : tuple of str
         Common parameters that it does not have.
     auto_eta : mapping

@@ -163,6 +163,33 @@ STREAMING_RULES: dict[str, Rule] = {
         cluster=("average",),
         estimators={"classifier": "FTRLClassifier", "regressor": "FTRLRegressor"},
     ),
+    "adagrad": Rule(
+        core="adagrad",
+        paper="Duchi, Hazan, Singer: Adaptive Subgradient Methods for Online Learning and "
+        "Stochastic Optimization (JMLR 2011)",
+        own={
+            "l1": L1,
+            "alpha": Parameter(
+                "Learning rate. 'auto' is 1 over the median norm of the first 100 rows.",
+                "auto",
+                low=1e-30,
+                high=1e30,
+                choices=("auto",),
+                symbol="eta",
+            ),
+            "delta": Parameter(
+                "Makes the first steps of each coordinate smaller.",
+                0.1,
+                low=0.0,
+                high=1e30,
+                symbol="delta",
+            ),
+        },
+        penalty="l1",
+        rate_from_rows="alpha",
+        cluster=("average",),
+        estimators={"classifier": "AdaGradClassifier", "regressor": "AdaGradRegressor"},
+    ),
     "dual-averaging": Rule(
         core="dual_averaging",
         paper="Xiao: Dual Averaging Methods for Regularized Stochastic Learning and Online "

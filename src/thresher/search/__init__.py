@@ -1,7 +1,7 @@
-"""Search: grids of parameters over folds, from one reading of the rows per pass.
+"""Search over grids of parameters and folds; all models learn from one reading of the rows.
 
-What searches needs scikit-learn, and is imported when it is asked for: a model file that tells of a
-search is read without.
+Modules are imported when they are used: a model file that holds the result of a search can be read
+without scikit-learn.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from thresher.search.path import SparsityPath
     from thresher.search.progress import SearchProgress
 
-_HOMES = {"OnePassSearchCV": "one_pass", "SearchProgress": "progress", "SparsityPath": "path"}
+_MODULES = {"OnePassSearchCV": "one_pass", "SearchProgress": "progress", "SparsityPath": "path"}
 
 __all__ = ["OnePassSearchCV", "SearchProgress", "SparsityPath"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"thresher.search.{_HOMES[name]}"), name)
+    """Import a module when it is used."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"thresher.search.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'thresher.search' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Which rows a model learns from, and which it is scored on."""
+"""Splits of rows: the rows that a model learns from, and the rows that it is scored on."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Split:
     train, test : array of int64
         Numbers of rows.
     sorted : bool
-        Whether those to learn from come in the order in which they lie, each once.
+        Whether `train` is strictly increasing.
     repeats : bool
-        Whether some of them come more than once.
+        Whether a row is in `train` more than once.
     """
 
     train: NDArray[np.int64]
@@ -30,13 +30,13 @@ class Split:
     sorted: bool
     repeats: bool
 
-    def alone(self, shuffle: Any) -> bool:
-        """Tell whether its models need an order of rows of their own, and so train apart."""
+    def trains_separately(self, shuffle: Any) -> bool:
+        """Tell whether its models need their own order of rows, and so train separately."""
         return self.repeats if shuffle is not False else not self.sorted
 
 
 def split_of(train: Any, test: Any, rows: int) -> Split:
-    """Return a split, given by numbers of rows or by masks."""
+    """Return a split from row numbers or masks."""
     train, test = (_numbers(part, rows) for part in (train, test))
     increasing = bool((np.diff(train) > 0).all())
     repeats = not increasing and len(np.unique(train)) < len(train)
@@ -61,7 +61,7 @@ def _numbers(part: Any, rows: int) -> NDArray[np.int64]:
 
 
 def seen_by(splits: list[Split], rows: int) -> NDArray[np.uint8]:
-    """Return which rows each split learns from: an array of rows x splits."""
+    """Return an array of shape (rows, splits): 1 if a split learns from a row, else 0."""
     seen = np.zeros((rows, len(splits)), np.uint8)
     for number, split in enumerate(splits):
         seen[split.train, number] = 1
@@ -69,12 +69,12 @@ def seen_by(splits: list[Split], rows: int) -> NDArray[np.uint8]:
 
 
 def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
-    """Raise ParameterError where a fold has no row of one of the classes to learn from.
+    """Raise SplitError if the training rows of a split lack one of the classes.
 
     Parameters
     ----------
     counts : array of shape (splits, classes)
-        Rows to learn from.
+        Number of training rows.
     classes : array
     """
     for split, number in np.argwhere(counts == 0)[:1]:
@@ -87,18 +87,17 @@ def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
 
 
 def fold_numbers(first: int, rows: int, folds: int) -> NDArray[np.int64]:
-    """Return the fold of each of some rows of a source, by a hash of the row's number.
+    """Return the folds of consecutive rows of a source, by a hash of the row's number.
 
-    The hash is SplitMix64 of seed 0, whose n-th number is that of the n-th row, modulo the number
-    of folds: the same rows are in the
-    same folds on any machine, in any version, and however the rows are cut into blocks.
+    The fold of row n is the n-th number of SplitMix64 with seed 0, modulo the number of folds. It
+    is the same on any machine, in any version, and for any size of blocks.
 
     Parameters
     ----------
     first : int
         Number of the first row, counted from 0 over all files.
     rows : int
-        How many.
+        Number of rows.
     folds : int
 
     Examples

@@ -1,4 +1,4 @@
-"""Which gravities to try: from nearly all weights to nearly none."""
+"""Default gravities of a search: from almost all weights nonzero to almost none."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors, row_weights
 from thresher.training.plan import labels_for
 
-COUNT = 15  # models of one line in the core
-_LEAST = 1e-4  # of the gravity that leaves nothing
-_COPIES = 4  # of the gradients, at most, while rows are added
+COUNT = 15  # lanes that share one cache line in the core
+_LEAST = 1e-4  # smallest gravity, as a share of the largest
+_COPIES = 4  # the gradients are in memory at most this many times while rows are added
 
 
 def gravity_name(estimator: Any) -> str:
-    """Return the parameter of an estimator that sets how sparse it is.
+    """Return the parameter of an estimator that controls its sparsity.
 
     Parameters
     ----------
@@ -41,33 +41,42 @@ def gravity_name(estimator: Any) -> str:
         return penalty
     able = [rule for rule, spec in RULES.items() if spec.penalty is not None]
     raise ParameterError(
-        f"estimator must be of a rule with a gravity or l1 ({', '.join(able)}); "
-        f"{type(estimator).__name__} has none"
+        f"estimator must have a rule with a gravity or l1 ({', '.join(able)}); "
+        f"{type(estimator).__name__} has neither"
     )
 
 
 class GravityScale:
-    """The gravity that leaves nothing: the largest mean gradient of any feature at zero weights.
+    """The smallest gravity that makes all weights zero: the largest mean gradient at zero weights.
 
-    The optimum of mean loss + l1 ||w||_1 has no weights if and only if l1 is at least that. Rows
-    may come in pieces; where memory does not hold the gradients of all outputs, it takes them in as
-    few readings of the rows as it can.
+    All weights are zero at the optimum of mean loss + l1 ||w||_1 if and only if l1 is at least the
+    largest absolute mean gradient of any feature. Rows are added in pieces. If the gradients of
+    all outputs do not fit in memory, the rows must be added several times; see `more`.
 
     Parameters
     ----------
     loss : str
     epsilon, quantile : float
-        Of the loss.
+        Parameters of the loss.
     centred : bool
-        Whether there is an intercept: the gradient is then that at the best constant, which for the
-        logistic and the squared loss is the gradient at zero less its mean.
+        Whether there is an intercept. The gradient is then taken at the best constant; for the
+        logistic and the squared loss, it is the gradient at zero minus its mean.
     limit : int
-        Bytes that the gradients may take.
+        Largest size of the gradients, in bytes.
+
+    Attributes
+    ----------
+    largest : float
+        The largest mean gradient.
+    top : float
+        The largest absolute value in the rows.
+    rows : int
+        Number of rows.
 
     Examples
     --------
     >>> import numpy as np
-    >>> scale = Scale("squared", 0.0, 0.5, centred=True, limit=10**6)
+    >>> scale = GravityScale("squared", 0.0, 0.5, centred=True, limit=10**6)
     >>> X, targets = np.array([[1.0, 0.0], [0.0, 2.0]]), [np.array([1.0, 3.0])]
     >>> while scale.more(outputs=1):
     ...     scale.add(X, targets.__getitem__, None)
@@ -81,21 +90,21 @@ class GravityScale:
         self.loss = loss, epsilon, quantile
         self.centred, self.limit = centred, limit
         self.rows, self.top, self.largest = 0, 0.0, 0.0
-        self._first = self._last = 0  # outputs of this reading
+        self._first = self._last = 0  # range of outputs in this reading
         self._clear()
 
     def _clear(self) -> None:
         self._keys = np.zeros(0, np.int64)
-        self._sums = np.zeros((0, 0))  # of features: a column of their own sums, and the outputs
+        self._sums = np.zeros((0, 0))  # by feature: sum of its values, then one sum per output
         self._slopes = np.zeros(0)
 
     def more(self, outputs: int) -> bool:
-        """Begin a reading of the rows; False where all outputs have been taken.
+        """Begin a reading of the rows; return False if all outputs are done.
 
         Parameters
         ----------
         outputs : int
-            How many there are.
+            Number of outputs.
         """
         if len(self._keys) and self._slopes[0]:
             own, sums = self._sums[:, :1], self._sums[:, 1:]
@@ -113,20 +122,20 @@ class GravityScale:
         targets: Callable[[int], NDArray[np.float64]],
         weights: NDArray[np.float64] | None,
     ) -> None:
-        """Take rows, with what each output is told of them.
+        """Add rows.
 
         Parameters
         ----------
         X : CSR matrix or array
         targets : callable
-            Takes the number of an output.
+            Takes the number of an output and returns its targets.
         weights : array or None
         """
         if is_sparse(X):
             self.add_sparse(X.data, X.indices, X.indptr, targets, weights)
             return
         keys = np.arange(X.shape[1])
-        self._merge(keys, X.T @ self._told(X.shape[0], keys, targets, weights))
+        self._merge(keys, X.T @ self._gradients(X.shape[0], keys, targets, weights))
         self.top = max(self.top, float(np.abs(X).max(initial=0.0)))
 
     def add_sparse(
@@ -137,41 +146,41 @@ class GravityScale:
         targets: Callable[[int], NDArray[np.float64]],
         weights: NDArray[np.float64] | None,
     ) -> None:
-        """Take sparse rows: values, their features, and where each row begins.
+        """Add sparse rows: values, their features, and where each row begins.
 
         Parameters
         ----------
         values, keys, starts : array
         targets : callable
-            Takes the number of an output.
+            Takes the number of an output and returns its targets.
         weights : array or None
         """
         seen, columns = np.unique(keys.astype(np.int64), return_inverse=True)
         X = sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, len(seen)))
-        self._merge(seen, X.T @ self._told(X.shape[0], seen, targets, weights))
+        self._merge(seen, X.T @ self._gradients(X.shape[0], seen, targets, weights))
         self.top = max(self.top, float(np.abs(values).max(initial=0.0)))
 
-    def _told(
+    def _gradients(
         self,
         rows: int,
         keys: NDArray[np.int64],
         targets: Callable[[int], NDArray[np.float64]],
         weights: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
-        """Return ones, and the slopes of each output at zero, each times the weights."""
+        """Return an array of a column of ones and the slopes of each output at zero, weighted."""
         features = len(self._keys) + len(keys)
         room = max(1, self.limit // (_COPIES * 8 * max(rows, features, 1)) - 1)
-        if self._last - self._first > room:  # the others wait for another reading
+        if self._last - self._first > room:  # the other outputs need another reading
             self._last = self._first + room
             self._sums, self._slopes = self._sums[:, : room + 1], self._slopes[: room + 1]
-        told = np.ones((rows, 1 + self._last - self._first))
+        slopes = np.ones((rows, 1 + self._last - self._first))
         for column, output in enumerate(range(self._first, self._last), 1):
-            told[:, column] = _core.loss_values(*self.loss, np.zeros(rows), targets(output))[1]
+            slopes[:, column] = _core.loss_values(*self.loss, np.zeros(rows), targets(output))[1]
         if weights is not None:
-            told *= weights[:, None]
-        self._slopes = told.sum(axis=0) + (self._slopes if len(self._slopes) else 0.0)
+            slopes *= weights[:, None]
+        self._slopes = slopes.sum(axis=0) + (self._slopes if len(self._slopes) else 0.0)
         self.rows += rows if self._first == 0 else 0
-        return told
+        return slopes
 
     def _merge(self, keys: NDArray[np.int64], sums: NDArray[np.float64]) -> None:
         if len(keys) and np.array_equal(self._keys, keys):
@@ -186,13 +195,13 @@ class GravityScale:
 
 
 def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64]:
-    """Return gravities for an estimator, increasing, from nearly all weights to nearly none.
+    """Return increasing gravities: from almost all weights nonzero to almost none.
 
     Parameters
     ----------
     estimator : estimator
     scale : GravityScale
-        Of all rows.
+        The scale of all rows.
     """
     rule = RULES[estimator.rule]
     top = scale.largest * rule.penalty_reach
@@ -202,8 +211,8 @@ def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64
         top = scale.top * estimator.eta0
     if not 0 < top < np.inf:
         raise DataError(
-            "gravities: no feature has anything to do with the labels, so there is no range to "
-            "choose from; give gravities"
+            "gravities: no feature is related to the labels, so the default gravities cannot be "
+            "computed; give gravities"
         )
     return np.array([float(f"{g:.3g}") for g in np.geomspace(_LEAST * top, top, COUNT)])
 
@@ -211,32 +220,32 @@ def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64
 def gravity_scale_of(
     estimator: Any, source: Source | MatrixSource, limit: int, classes: Any = None
 ) -> GravityScale:
-    """Read a source, as often as memory asks for, and return its scale.
+    """Return the scale of a source; reads it several times if memory requires it.
 
-    Raises ParameterError where the estimator's l1 has units that rows say nothing of.
+    Raises ParameterError if the unit of the estimator's l1 does not depend on the rows.
 
     Parameters
     ----------
     estimator : estimator
     source : Source or MatrixSource
     limit : int
-        Bytes it may take.
+        Largest size of the gradients, in bytes.
     classes : array, optional
-        All labels of a source; by default it is read once more for them.
+        All labels of a source; by default the source is read once more to find them.
     """
     params, owner = estimator.get_params(deep=False), type(estimator).__name__
     if params.get("threshold", "scaled") == "paper":
         raise ParameterError(
-            f"{owner}: with threshold='paper' l1 is taken from each step, whatever its rate: give "
-            f"gravities, or set threshold='scaled'"
+            f"{owner}: with threshold='paper' each step subtracts l1, independent of the rate, so "
+            f"there are no default gravities: give gravities, or set threshold='scaled'"
         )
     loss = core_args.loss_of(estimator.rule, params)
     of_loss = float(params.get("epsilon", 0.0)), float(params.get("quantile", 0.5))
     scale = GravityScale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
     if params.get("class_weight") == "balanced":
-        classes = None  # the rows of each are counted
-    asked = loss, params, source, owner, classes
-    labels = labels_for(estimator.rule, estimator.task, *asked)
+        classes = None  # then the source is read to count the rows of each class
+    facts = loss, params, source, owner, classes
+    labels = labels_for(estimator.rule, estimator.task, *facts)
     factors = class_factors(params.get("class_weight"), labels, owner, strict=False)
     block: Any
     while scale.more(labels.outputs):
@@ -248,6 +257,6 @@ def gravity_scale_of(
             else:
                 native = block.native
                 keys, starts = np.asarray(native.keys), np.asarray(native.starts)
-                told = targets.__getitem__, weights
-                scale.add_sparse(np.asarray(native.values), keys, starts, *told)
+                values = np.asarray(native.values)
+                scale.add_sparse(values, keys, starts, targets.__getitem__, weights)
     return scale

@@ -1,4 +1,4 @@
-"""What is searched: the points of a grid, checked before anything is trained."""
+"""The points of a grid, checked before training begins."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
 from thresher.training.scores import SCORES, Score
 
-# Parameters of a run over the rows, and not of a model: points that differ in them train apart.
-_STEERED = (("target_nnz", None, "its l1 is steered after the last row"),)
+_STEERED = (("target_nnz", None, "l1 is steered after the last row"),)
+# Parameters of a reading of the rows: points that differ in them train separately.
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
 
 
@@ -31,14 +31,14 @@ class GridPoint:
     Attributes
     ----------
     number : int
-        Its place in the grid.
+        Its index in the grid.
     chosen : dict
-        What the grid says of it.
+        The parameters that the grid sets.
     params : dict
         All parameters of the estimator at this point.
     loss : str
     low : float
-        What an output is told of rows of other classes.
+        Target of rows of other classes.
     waits : bool
         Whether the first rows decide its rate.
     """
@@ -52,27 +52,27 @@ class GridPoint:
 
     @property
     def run(self) -> tuple[str, ...]:
-        """What points that train together have in common."""
+        """A key that is equal for points that can train together."""
         return (*(repr(self.params.get(name)) for name in OF_THE_RUN), str(self.low))
 
     @property
     def average(self) -> bool:
-        """Whether its answers are those of the mean of its weights."""
+        """Whether it predicts with the mean of its weights."""
         return bool(self.params.get("average", False))
 
 
 def points_of(estimator: Any, param_grid: Any) -> list[GridPoint]:
     """Return the points of a grid, in the order of scikit-learn's `ParameterGrid`.
 
-    Raises ParameterError, before anything is trained, for a parameter the estimator does not have,
-    a value it does not take, and what models that train together cannot do.
+    Raises ParameterError if the estimator has no such parameter, if a value is not allowed, or if
+    models that train together cannot use it.
 
     Parameters
     ----------
     estimator : estimator
         One that learns row by row.
     param_grid : mapping or sequence of mappings
-        Lists of values by parameter.
+        Lists of values, by parameter.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def points_of(estimator: Any, param_grid: Any) -> list[GridPoint]:
 
 
 def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoint:
-    """Return one point, checked."""
+    """Return a point of the grid; raise ParameterError if its parameters are not allowed."""
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
     validate.check(estimator.rule, estimator.task, params, owner)
@@ -107,21 +107,21 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoin
 
 
 def zero_loss_of(point: GridPoint) -> float:
-    """Return what predicting zero costs a classifier at most, by the loss of a point."""
-    told = {"epsilon": 0.0, "quantile": 0.5, **point.params}
-    loss = point.loss, float(told["epsilon"]), float(told["quantile"])
+    """Return the largest loss of a classifier that predicts zero, by the loss of a point."""
+    params = {"epsilon": 0.0, "quantile": 0.5, **point.params}
+    loss = point.loss, float(params["epsilon"]), float(params["quantile"])
     return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
 
 
 def check_searchable(estimator: Any) -> None:
-    """Raise ParameterError for an estimator whose models cannot train together."""
+    """Raise ParameterError if models of this estimator cannot train together."""
     name, rule = type(estimator).__name__, getattr(estimator, "rule", None)
     spec = RULES.get(str(rule))
     if spec is not None and spec.lanes:
         return
     why = f": {spec.no_lanes}" if spec is not None else ""
     if hasattr(estimator, "steps"):
-        why = "; transform the rows first, and search over its last step"
+        why = "; transform the rows first, then search over the last step of the pipeline"
     able = ", ".join(rule for rule, spec in RULES.items() if spec.lanes)
     raise ParameterError(
         f"estimator must be one of Thresher's that learn row by row ({able}); {name} is not{why}"
@@ -129,15 +129,15 @@ def check_searchable(estimator: Any) -> None:
 
 
 def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
-    """Raise ParameterError where rows have any number of labels, which models together do not take.
+    """Raise ParameterError if rows have several labels, which a search does not support.
 
     Parameters
     ----------
     owner : str
-        Who searches.
+        Class name for the message.
     estimator : estimator
-    X, y : as of `fit`
-        Rows and labels, or a source alone.
+    X, y : arguments of `fit`
+        Rows and labels, or a source and None.
     """
     if estimator.task != "classifier":
         return
@@ -152,40 +152,40 @@ def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
         several = issparse(y) or (len(shape) == 2 and shape[1] > 1)
     if several:
         raise ParameterError(
-            f"{owner}: y must have one label a row; rows with any number of labels are learned by "
-            f"{type(estimator).__name__}.fit alone"
+            f"{owner}: y must have one label per row; for rows with several labels use "
+            f"{type(estimator).__name__}.fit"
         )
 
 
 def check_probabilities(named: Mapping[str, Score], points: list[GridPoint]) -> None:
-    """Raise ParameterError where a score needs probabilities that a loss does not have."""
+    """Raise ParameterError if a score needs probabilities, and the loss of a point has none."""
     names = {id(score): name for name, score in SCORES.items()}
     for score in named.values():
         for point in points:
             if score.needs == "probabilities" and point.loss not in PROBABILITY_LOSSES:
                 raise ParameterError(
-                    (setting("scoring", names[id(score)]), " needs probabilities, which models of "
-                     f"loss {point.loss!r} do not have ({point.chosen})"),
+                    (setting("scoring", names[id(score)]), " needs probabilities, which models "
+                     f"with loss {point.loss!r} do not have ({point.chosen})"),
                     parameter="scoring",
                     value=names[id(score)],
-                    hint=f"losses that do: {', '.join(PROBABILITY_LOSSES)}",
+                    hint=f"losses with probabilities: {', '.join(PROBABILITY_LOSSES)}",
                 )  # fmt: skip
 
 
 def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
-    """Raise ParameterError for what a model cannot do that trains beside others."""
+    """Raise ParameterError for parameters that models in lanes cannot have."""
     stores = "dense", "hashed"
     if params.get("store", "dense") not in (*stores, "auto"):
         raise ParameterError(
             owner=owner,
             parameter="store",
             value=params["store"],
-            allowed=f"one of {', '.join(stores)} where models train together",
+            allowed=f"one of {', '.join(stores)} if models train together",
         )
     for name, allowed, why in (
-        ("tol", None, "each model would stop at a time of its own"),
-        ("max_density", None, "each model would stop at a time of its own"),
-        ("center", False, "each fold has a mean of its own"),
+        ("tol", None, "each model would stop at another time"),
+        ("max_density", None, "each model would stop at another time"),
+        ("center", False, "each fold has another mean"),
         *(_STEERED if RULES[rule].steers else ()),
     ):
         if params.get(name, allowed) != allowed:
@@ -193,7 +193,7 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
                 owner=owner,
                 parameter=name,
                 value=params[name],
-                allowed=f"{allowed!r} in a search in one pass, where {why}",
+                allowed=f"{allowed!r} in a search in one pass, because {why}",
             )
 
 
@@ -213,7 +213,7 @@ def lanes_of(
     clock: int = 0,
     classes: int = 2,
 ) -> list[Lane]:
-    """Return the lanes of one model: one for each class, or one for two classes or a regression.
+    """Return the lanes of one model: one per class; one for two classes or a regression.
 
     Parameters
     ----------
@@ -222,18 +222,18 @@ def lanes_of(
     params : mapping
         All parameters of an estimator of this rule.
     rows : int or None
-        Rows it learns from in a pass, where that is known.
+        Rows it learns from in a pass, if known.
     width : int
         Number of features.
     clock : int
-        The column of `seen` that says which rows it learns from.
+        The column of `seen` for the rows that it learns from.
     classes : int
         Number of classes; 1 for a regression.
     """
     rate = RULES[rule].rate_from_rows
     plain = {**params, **({"certify": False} if "certify" in params else {})}
     if plain.get(rate) == "auto":
-        plain[rate] = 1.0  # until rows have come
+        plain[rate] = 1.0  # replaced after the first rows
     numbers, words = core_args.core_parameters(rule, plain, rows, width)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

@@ -1,4 +1,4 @@
-"""Which models train together: as many as memory takes, so that the rows are read seldom."""
+"""Groups of models that train together: as large as memory allows, so that there are few groups."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from thresher.rules import RULES
 from thresher.search.grid import GridPoint
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 
-OVERFLOWS = "a prediction overflows: lower eta0, or scale the rows"  # why a model has no score
-_SHARE = 0.5  # of the free memory, where no limit is given
+OVERFLOWS = "a prediction overflows: lower eta0, or scale the rows"  # reason for a missing score
+_SHARE = 0.5  # share of the free memory that is used by default
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ModelJob:
     split : int
         Number of the split.
     lanes : list of Lane
-        One for each of its outputs.
+        One per output.
     """
 
     point: GridPoint
@@ -42,7 +42,7 @@ class ModelJob:
 
 @dataclass(frozen=True)
 class GroupStore:
-    """What all models of a reading share.
+    """The weight store of a group of models.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class GroupStore:
     width : int
         Number of features; 0: any.
     features : int
-        Features that will have a place: all, or in a hashed store those that are seen.
+        Features in the store: all, or in a hashed store those that occur.
     n_jobs : int or None
-        Threads, each with a store of its own.
+        Number of threads; each has its own store.
     """
 
     rule: str
@@ -66,7 +66,7 @@ class GroupStore:
     n_jobs: int | None = None
 
     def team(self, jobs: Sequence[ModelJob]) -> LaneTeam:
-        """Make the lanes of some jobs, in their order."""
+        """Return the lanes of some jobs, in their order."""
         lanes = [lane for job in jobs for lane in job.lanes]
         core = RULES[self.rule].core
         return LaneTeam(core, self.store, self.dtype, self.width, lanes, self.n_jobs)
@@ -80,19 +80,19 @@ class GroupStore:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What is known of one model.
+    """The result of one model.
 
     Attributes
     ----------
     scores : float or dict of float
     failure : str
-        Why it has none; empty: it has.
+        Why it has no scores; empty if it has scores.
     nonzeros : int
-        Weights that are not zero, of all outputs.
+        Number of nonzero weights of all outputs.
     fit_seconds, score_seconds : float
-        Its share of the time that models took together.
+        Its share of the time of its group.
     record : Progress, optional
-        Its training as a whole: rows, mean progressive loss, rate.
+        Its whole training as one record: rows, mean progressive loss, rate.
     """
 
     scores: Any
@@ -104,7 +104,7 @@ class ModelResult:
 
 
 def nonzeros_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[int]:
-    """Count the weights of each job that are not zero."""
+    """Return the number of nonzero weights of each job."""
     counts = {average: team.nonzeros(average) for average in {job.point.average for job in jobs}}
     found = []
     for job, lanes in zip(jobs, places(jobs), strict=True):
@@ -115,7 +115,7 @@ def nonzeros_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[int]:
 
 
 def losses_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> dict[int, float]:
-    """Return the mean progressive loss of each point so far, over its splits and outputs."""
+    """Return the mean progressive loss so far of each point, over its splits and outputs."""
     sums = np.array([team.loss_sums(), team.weight_sums()])
     found: dict[int, Any] = {}
     for job, lanes in zip(jobs, places(jobs), strict=True):
@@ -124,7 +124,7 @@ def losses_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> dict[int, float]:
 
 
 def records_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[Progress]:
-    """Return the training of each job as one record, over its outputs."""
+    """Return one record for the whole training of each job, over its outputs."""
     steps, rates, sums = team.steps(), team.rates(), team.loss_sums()
     weights, found = team.weight_sums(), []
     for lanes in places(jobs):
@@ -134,7 +134,7 @@ def records_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[Progress]:
 
 
 def places(jobs: Sequence[ModelJob]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-    """Return the numbers of the lanes of each job in their team."""
+    """Return the lane numbers of each job in the team."""
     ends = np.cumsum([0, *(len(job.lanes) for job in jobs)])
     return [np.arange(a, b) for a, b in pairwise(ends)]
 
@@ -142,20 +142,20 @@ def places(jobs: Sequence[ModelJob]) -> list[np.ndarray[Any, np.dtype[np.int64]]
 def groups_of(
     jobs: Sequence[ModelJob], bytes_of: Callable[[Sequence[ModelJob]], int], limit: int
 ) -> list[list[ModelJob]]:
-    """Split jobs into as few groups as the memory limit allows, those of a split side by side.
+    """Divide jobs into as few groups as the memory limit allows; jobs of a split stay together.
 
-    Raises MemoryError where a single one does not fit.
+    Raises OutOfMemoryError if a single job does not fit.
     """
-    ordered = sorted(jobs, key=_kinship)
-    most = max((bytes_of([job]) for job in _unlike(ordered)), default=0)
+    ordered = sorted(jobs, key=_sharing_key)
+    most = max((bytes_of([job]) for job in _one_per_size(ordered)), default=0)
     if most > limit:
         raise OutOfMemoryError(
-            (setting("memory_limit"), f" is {_shown(limit)}, and a single model of this grid takes "
+            (setting("memory_limit"), f" is {_shown(limit)}, but a single model of this grid needs "
              f"{_shown(most)}"),
             parameter="memory_limit",
             value=limit,
             hint=("raise ", setting("memory_limit"), ", or use ", setting("store", "hashed"),
-                  ", which needs memory for the features seen alone"),
+                  ", which needs memory only for features that occur"),
         )  # fmt: skip
     count = max(1, math.ceil(bytes_of(ordered) / limit))
     while True:
@@ -166,19 +166,19 @@ def groups_of(
         count += 1
 
 
-def _kinship(job: ModelJob) -> tuple[int, str, str]:
-    """Lanes that share a clock, a period and a schedule share lines, and so memory."""
+def _sharing_key(job: ModelJob) -> tuple[int, str, str]:
+    """Return a sort key: lanes with the same clock, period and schedule share memory."""
     params = job.point.params
     return job.split, str(params.get("period")), str(params.get("schedule"))
 
 
-def _unlike(jobs: Sequence[ModelJob]) -> list[ModelJob]:
-    """Return one job for each number of lanes."""
+def _one_per_size(jobs: Sequence[ModelJob]) -> list[ModelJob]:
+    """Return one job per number of lanes."""
     return list({len(job.lanes): job for job in jobs}.values())
 
 
 def checked_limit(memory_limit: Any) -> int:
-    """Return a limit in bytes: the one given, or half of what the machine has free."""
+    """Return the memory limit in bytes; by default half of the free memory."""
     if memory_limit is None:
         return max(1, int(_SHARE * free_memory()))
     number = isinstance(memory_limit, int | float | np.integer | np.floating)
@@ -186,13 +186,13 @@ def checked_limit(memory_limit: Any) -> int:
         raise ParameterError(
             parameter="memory_limit",
             value=memory_limit,
-            allowed="a number of bytes >= 1, or None for half of what is free",
+            allowed="a number of bytes >= 1, or None for half of the free memory",
         )
     return int(memory_limit)
 
 
 def free_memory() -> int:
-    """Return how many bytes the machine can still give."""
+    """Return the free memory of the machine in bytes."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return next(1024 * int(ln.split()[1]) for ln in lines if ln.startswith("MemAvailable:"))

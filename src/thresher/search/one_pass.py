@@ -1,4 +1,4 @@
-"""OnePassSearchCV: the best point of a grid, from one reading of the rows per pass."""
+"""OnePassSearchCV: grid search in which all models learn from one reading of the rows per pass."""
 
 from __future__ import annotations
 
@@ -45,65 +45,63 @@ from thresher.training.scores import quick_score, score_source, scores_named
 
 
 class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
-    """Search over a grid by cross-validation: all points and folds learn from the same reading.
+    """Grid search with cross-validation; the models of all points and folds train together.
 
-    What `GridSearchCV` finds with one fit for each point and fold, this finds by reading the rows
-    once for each pass and once more to score: models of all points, folds and classes are lanes
-    that learn side by side. With shuffle=False the scores are those of `GridSearchCV`, but for
-    rounding; else rows are shuffled together, and not those of each fold by themselves.
+    `GridSearchCV` fits each point and fold separately. This class reads the rows once per pass,
+    and once more to score: the models of all points, folds and classes are lanes that learn from
+    the same rows. With shuffle=False the scores equal those of `GridSearchCV` except for rounding.
+    Otherwise all rows are shuffled together, not the rows of each fold separately.
 
     Points that differ in `passes`, `shuffle`, `random_state`, `store`, `dtype` or `class_weight`
-    train one group after the other, and so do splits whose rows come in an order of their own, or
-    whose classes are weighed by class_weight="balanced". `tol`, `max_density`, `center`, and
-    `target_nnz` of FTRL are refused: models beside each other neither stop nor are centred by
-    themselves. The estimator's `callback` is called in the last fit alone.
+    train in groups, one group after the other. So do splits with their own order of rows, and all
+    splits with class_weight="balanced". `tol`, `max_density`, `center`, and `target_nnz` of FTRL
+    are not allowed, because models that train together cannot stop or be centred separately. The
+    `callback` of the estimator is called only in the final fit.
 
     Parameters
     ----------
     estimator : estimator
-        One of Thresher's that learn row by row.
+        An estimator of Thresher that learns row by row.
     param_grid : dict or list of dict
-        Lists of values by parameter, as of `GridSearchCV`. All points are checked before anything
-        is trained.
+        Lists of values by parameter, as in `GridSearchCV`. All points are checked before training.
     cv : int, splitter, iterable or "progressive", default=None
-        As of `GridSearchCV`. On a source the number of folds; a hash of a row's number decides its
-        fold. "progressive", for sources: each row is predicted before it is learned, once, by
-        models that learn from all rows. None is 5 folds, and "progressive" for a source that can be
-        read only once, which has no folds.
+        As in `GridSearchCV`. For a source, the number of folds; a hash of the row's number decides
+        the fold of a row. "progressive", only for sources: each row is predicted before it is
+        learned, by models that learn from all rows. None is 5 folds, or "progressive" for a source
+        that can be read only once.
     scoring : str, callable, list, tuple, dict, optional
-        As of `GridSearchCV`. On a source, scores that add up over rows: "accuracy",
+        As in `GridSearchCV`. For a source, a score that is a sum over rows: "accuracy",
         "balanced_accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error",
         "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2".
     refit : bool, str or callable
-        As of `GridSearchCV`. After a source that can be read only once, the best of the models that
-        have learned from it is taken as it is.
+        As in `GridSearchCV`. If a source can be read only once, the best of the trained models is
+        kept instead.
     n_jobs : int, optional
-        Threads that models are split over; None is 1, and -1 one for each processor. The result
-        does not depend on it.
+        Number of threads; None is 1, and -1 is one per processor. The result does not depend on it.
     memory_limit : int, optional
-        Bytes that models may take together; by default half of what the machine has free. Grids
-        that need more are trained in as few groups as fit.
+        Largest size of all models together, in bytes; by default half of the free memory. If the
+        grid needs more, models train in groups, as few as possible.
     error_score : float or "raise"
         Score of a model that diverges, or whose scorer fails.
     verbose : int
-        Above 0: lines of progress on standard error.
+        If > 0, print progress to standard error.
     callback : callable, optional
-        Called with a `thresher.search.SearchProgress` now and then.
+        Called at intervals with a `thresher.search.SearchProgress`.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        As of `GridSearchCV`. Times are an equal share of those of the models trained together.
+        As in `GridSearchCV`. The time of a model is an equal share of the time of its group.
     best_estimator_ : estimator
         Fitted to all rows with the best parameters.
     best_model_ : thresher.Model
-        Its model.
+        The model of the best estimator.
     best_params_, best_score_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
-        As of `GridSearchCV`.
+        As in `GridSearchCV`.
     nonzeros_ : array of shape (points, splits)
-        How many weights of each model are not zero.
+        Number of nonzero weights of each model.
     n_readings_ : int
-        Groups of models that were trained one after the other.
+        Number of groups of models that trained one after the other.
 
     Examples
     --------
@@ -158,16 +156,16 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, *, classes: Any = None, **params: Any) -> Self:
-        """Train and score all points of the grid, and fit the best to all rows.
+        """Train and score all points of the grid, and fit the best one to all rows.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Labels; a source has its own.
+            Labels; None for a source, which contains its labels.
         classes : array or "binary", optional
-            All labels of a source; else a source that can be read again is read once for them, and
-            in others labels must be -1 and 1, or 0 and 1, as "binary" asks of any source.
+            All labels of a source. By default a source is read once to find them; if it can be
+            read only once, labels must be -1 and 1, or 0 and 1. "binary" requires such labels.
         **params
             ``sample_weight``, and ``groups`` for the splitter.
 
@@ -182,11 +180,11 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             if is_source(X):
                 if y is not None or params:
                     raise ParameterError(
-                        "OnePassSearchCV: a source has its own labels and weights; give it alone"
+                        "OnePassSearchCV: a source has its own labels and weights; give only X"
                     )
                 return self._fit_source(X, points, classes)
             if classes is not None:
-                raise ParameterError("OnePassSearchCV: classes= is for sources; y has those of X")
+                raise ParameterError("OnePassSearchCV: classes= is only for sources, not for rows")
             return self._fit_matrix(X, y, points, params)
 
     def _check(self) -> None:
@@ -201,11 +199,11 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _fit_matrix(self, X: Any, y: Any, points: list[GridPoint], params: dict[str, Any]) -> Self:
         if isinstance(self.cv, str):
-            raise ParameterError("cv='progressive' is for sources (thresher.scan); got rows")
+            raise ParameterError("cv='progressive' is only for sources (thresher.scan), not rows")
         unknown = set(params) - {"sample_weight", "groups"}
         if unknown:
             raise ParameterError(
-                f"OnePassSearchCV.fit takes sample_weight and groups besides X and y; got "
+                f"OnePassSearchCV.fit takes only X, y, sample_weight and groups; got "
                 f"{', '.join(sorted(unknown))}"
             )
         scorers, refit_metric = self._get_scorers()
@@ -230,7 +228,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._search(checked, parts, scores, points, scorers, refit_metric)
         if self.refit:
             self._refit(X, y, **fit_params)
-            self.best_estimator_.amend(place=self._standing(refit_metric))
+            self.best_estimator_.amend(place=self._place_of_best(refit_metric))
         return self
 
     def _search(
@@ -242,7 +240,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         scorers: Any,
         refit_metric: str,
     ) -> Search:
-        """Train and score all models, and set what is found of them."""
+        """Train and score all models, and set the attributes of the results."""
         limit = checked_limit(self.memory_limit)
         search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
         readings = search.plan(points)
@@ -274,7 +272,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         found: Mapping[tuple[int, int], ModelResult],
         refit_metric: str,
     ) -> None:
-        """Set what is known of all points, and which is best."""
+        """Set the results of all points, and choose the best point."""
         each = [found[p.number, split] for p in points for split in range(self.n_splits_)]
         self._warn_of_failures(points, found)
         self.nonzeros_ = np.array([one.nonzeros for one in each]).reshape(len(points), -1)
@@ -316,17 +314,17 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.error_score == "raise":
             raise DivergenceError(first)
         if len(failures) == len(found):
-            raise DivergenceError(f"all models of the grid failed; the first, {first}")
+            raise DivergenceError(f"all models of the grid failed; the first is {first}")
         which = "; ".join(str(points[n].chosen) for n in sorted({n for n, _ in failures})[:10])
         warnings.warn(
             f"{len(failures)} of {len(found)} models failed and score {self.error_score}. "
-            f"Parameters: {which}. The first, {first}",
+            f"Parameters: {which}. The first is {first}",
             FitFailedWarning,
             stacklevel=6,
         )
 
     def _warn_of_divergence(self, best: GridPoint, models: Sequence[ModelResult]) -> None:
-        """Warn where models of the best point diverged: a label is right however large a score."""
+        """Warn if models of the best point diverged: labels may be right with huge predictions."""
         if is_classifier(self.estimator) and RULES[self.estimator.rule].diverges:
             zero = zero_loss_of(best)
             seen = (DivergenceWatch(zero).see(one.record) for one in models if one.record)
@@ -334,10 +332,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
                 warnings.warn(f"{best.chosen} scores best, but {message}", DivergenceWarning, 6)
                 return
 
-    def _standing(self, metric: str) -> Place | None:
-        """Return where the best point stands: mean error over folds against mean nonzeros."""
+    def _place_of_best(self, metric: str) -> Place | None:
+        """Return the place of the best point by mean error and mean nonzeros over folds."""
         if f"mean_test_{metric}" not in self.cv_results_:
-            return None  # several scores, and a choice by a function
+            return None  # there are several scores, and `refit` is a function
         return Place.of(frontier_of(self, metric), int(self.best_index_))
 
     @property
@@ -353,9 +351,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Labels; a source has its own.
+            Labels; None for a source, which contains its labels.
         **params
-            What the scorer takes beside.
+            More arguments of the scorer.
         """
         if not is_source(X):
             return super().score(X, y, **params)
@@ -380,11 +378,11 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         elif self.refit:
             self.best_estimator_, self.refit_time_ = search.model(self.best_index_), 0.0
         if self.refit:
-            self.best_estimator_.amend(place=self._standing(refit_metric))
+            self.best_estimator_.amend(place=self._place_of_best(refit_metric))
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False  # a fold has a class for each row
+            tags.classifier_tags.multi_label = False  # rows must have one label each
         return tags

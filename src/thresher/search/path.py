@@ -1,4 +1,4 @@
-"""Error against nonzeros over a range of gravities, and the sparsest model that is good enough."""
+"""SparsityPath: error and nonzeros over a range of gravities, and the choice of a sparse model."""
 
 from __future__ import annotations
 
@@ -44,44 +44,44 @@ from thresher.search.splits import MatrixSplits, SourceSplits, Splits
 from thresher.search.sum_scores import SumScores
 from thresher.training.scores import scores_named
 
-_Results = Mapping[
-    tuple[int, int], ModelResult
-]  # by numbers of gravity and fold; the last has all rows
+# Results by gravity and fold; the last fold is the models of all rows.
+_Results = Mapping[tuple[int, int], ModelResult]
 
 
 class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Error against nonzeros over a range of gravities, from one reading of the rows a pass.
+    """Train models with a range of gravities, and choose by error and number of nonzeros.
 
-    For each gravity a model learns from all rows, and one from the rows outside each fold, all at
-    once, as lanes; one more reading scores the latter on the rows they have not seen. The sparsest
-    model whose error is within one standard error of the best one's is the choice to prefer where
-    fewer features are worth as much as a little noise.
+    For each gravity, one model learns from all rows and one from the rows outside each fold. All
+    of them train together as lanes, from one reading of the rows per pass. One more reading scores
+    the models of the folds on the rows that they did not learn from. The chosen model is the
+    sparsest one whose error is within one standard error of the best.
 
     Parameters
     ----------
     estimator : estimator
-        One of thresher that learns row by row and has a `gravity` or an `l1`. It is cloned, never
-        fitted itself.
+        An estimator of Thresher that learns row by row and has a `gravity` or an `l1`. It is
+        cloned and not changed.
     gravities : sequence of float, optional
-        Values of the parameter of the rule that makes weights zero: `gravity` of the truncated
-        gradient, else `l1`. By default 15 of equal ratios, from nearly all weights to nearly none:
-        up to the one that leaves none at the optimum (three times that for rules whose last steps
-        leave some alive). To find it in a source takes a reading more, and several where memory
-        does not hold the gradients of all classes.
+        Values of the parameter that makes weights zero: `gravity` of the truncated gradient, `l1`
+        of other rules. By default 15 values with equal ratios, from almost all weights nonzero to
+        almost none. The largest makes all weights zero at the optimum; it is three times larger
+        for rules whose last steps leave some weights nonzero. The default needs one more reading
+        of a source, or several if the gradients of all classes do not fit in memory.
     cv : int, splitter, iterable of splits or "progressive", default=None
-        As of `GridSearchCV`; a source has so many folds, by a hash of the row's number. With
-        "progressive", rows of a source are scored before they are learned; there are no standard
-        errors then. None is 5 folds, and "progressive" for a source that can be read only once.
+        As in `GridSearchCV`. For a source, the number of folds; a hash of the row's number decides
+        the fold of a row. "progressive", only for sources: rows are scored before they are
+        learned, and there are no standard errors. None is 5 folds, or "progressive" for a source
+        that can be read only once.
     scoring : str or callable, optional
-        As of `GridSearchCV`; by default the estimator's own score. Errors are 1 less the score; of
-        scores named "neg_..." what follows, and of a callable minus the score.
+        As in `GridSearchCV`; by default the `score` of the estimator. The error is 1 - score; for
+        a score named "neg_..." or a callable it is -score.
     n_jobs : int, optional
-        Threads; -1 is one a processor. Results do not depend on it.
+        Number of threads; -1 is one per processor. Results do not depend on it.
     memory_limit : int, optional
-        Bytes that models may take together; what needs more is read more often. Half of the free
-        memory by default.
+        Largest size of all models together, in bytes; by default half of the free memory. If the
+        models need more, they train in groups.
     callback : callable, optional
-        Is told of progress, with a `SearchProgress`.
+        Called at intervals with a `SearchProgress`.
 
     Attributes
     ----------
@@ -90,26 +90,28 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     gravities_ : array of shape (gravities,)
         Its values, increasing.
     errors_ : array of shape (gravities,)
-        Mean error over the folds; NaN where a model of a fold or of all rows diverged.
+        Mean error over the folds; NaN if a model of a fold or of all rows diverged.
     standard_errors_ : array of shape (gravities,)
-        Standard errors of these means; NaN where rows were read once, and each was scored before
-        it was learned.
+        Standard errors of these means; NaN with cv="progressive".
     split_errors_ : array of shape (gravities, folds)
         Errors by fold.
     nonzeros_ : array of int of shape (gravities,)
-        Nonzero weights of the models of all rows, as they are or were when they diverged.
+        Number of nonzero weights of the models of all rows; at the time when they diverged, if
+        they did.
     models_ : list of Model or None
-        The models of all rows; None where one diverged.
+        The models of all rows; None if a model diverged.
     failures_ : list of str
         Why a gravity has no error: a model of a fold or of all rows diverged; else empty.
     best_index_, chosen_index_ : int
-        The gravity of the least error; that of the sparsest model within one standard error of it.
+        Index of the gravity with the least error; and of the sparsest model within one standard
+        error of it.
     best_gravity_, chosen_gravity_ : float
         Their gravities.
     best_estimator_, chosen_estimator_ : estimator
-        Fitted on all rows with these gravities. They predict; to go on learning, fit a clone.
+        Fitted on all rows with these gravities. They predict; to continue learning, fit a clone.
     frontier_ : Frontier
-        The same for drawing: which gravities no other beats in both error and nonzeros.
+        Error and nonzeros of all gravities, for plots, with the gravities that no other one beats
+        in both.
 
     Examples
     --------
@@ -125,7 +127,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    # what fit leaves behind
+    # Set by fit.
     param_name_: str
     gravities_: NDArray[np.float64]
     errors_: NDArray[np.float64]
@@ -164,20 +166,20 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     # ---- fitting -------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None) -> Self:
-        """Learn and score the models of all gravities.
+        """Train and score the models of all gravities.
 
-        If it fails or is interrupted, all is as it was before.
+        If it fails or is interrupted, no attribute changes.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Labels; a source has its own.
+            Labels; None for a source, which contains its labels.
         sample_weight : array of shape (rows,), optional
-            Weights of the rows, in learning.
+            Weights of the rows in training.
         classes : array or "binary", optional
-            All labels of a source that can be read only once, where they are not -1 and 1, or 0
-            and 1, as "binary" asks of any source.
+            All labels of a source. By default a source is read once to find them; if it can be
+            read only once, labels must be -1 and 1, or 0 and 1. "binary" requires such labels.
 
         Returns
         -------
@@ -199,19 +201,19 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if is_source(X):
                 if y is not None or sample_weight is not None:
                     raise ParameterError(
-                        "SparsityPath: a source has its own labels and weights; give it alone"
+                        "SparsityPath: a source has its own labels and weights; give only X"
                     )
                 splits, found, views = self._fit_source(X, given, classes)
             elif classes is not None:
-                raise ParameterError("SparsityPath: classes= is for sources; y has those of X")
+                raise ParameterError("SparsityPath: classes= is only for sources, not for rows")
             else:
                 splits, found, views = self._fit_rows(X, y, sample_weight, given)
             self._conclude(splits, found, views)
         return self
 
     def _checked_gravities(self) -> NDArray[np.float64] | None:
-        """Return the gravities given, increasing, or None."""
-        point_of(self.estimator, 0, {})  # what models cannot do that train together
+        """Return the given gravities in increasing order, or None."""
+        point_of(self.estimator, 0, {})  # raises for parameters that models in lanes cannot have
         if self.gravities is None:
             return None
         try:
@@ -225,13 +227,13 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 value=self.gravities,
                 allowed="at least 2 different numbers, or None",
             )
-        points_of(self.estimator, {self.param_name_: found.tolist()})  # values the rule refuses
+        points_of(self.estimator, {self.param_name_: found.tolist()})  # raises for bad values
         return found
 
     def _fit_rows(
         self, X: Any, y: Any, sample_weight: Any, given: NDArray[np.float64] | None
     ) -> tuple[int, _Results, dict[int, Any]]:
-        """Return the number of folds, what is found of them, and the estimators of all rows."""
+        """Return the number of folds, the results, and the estimators of all rows."""
         scorer, checked = check_scoring(self.estimator, self.scoring), clone(self.estimator)
         limit = checked_limit(self.memory_limit)
         source = checked.source_of(X, y, sample_weight)
@@ -239,7 +241,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
         splits = [split_of(train, test, source.block.rows) for train, test in cv.split(X, labels)]
         if len(splits) < 2:
-            raise ParameterError("SparsityPath: cv must make at least 2 folds, for standard errors")
+            raise ParameterError("SparsityPath: cv must have at least 2 folds, for standard errors")
         parts = MatrixSplits(source, splits, getattr(checked, "classes_", None), whole=True)
         self.gravities_ = self._default(source, limit) if given is None else given
         points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
@@ -252,7 +254,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _search(
         self, estimator: Any, splits: Splits, scores: Scores, points: list[GridPoint]
     ) -> tuple[_Results, dict[int, Any]]:
-        """Return what is found of gravities and folds, and the estimators of all rows."""
+        """Return the results by gravity and fold, and the estimators of all rows."""
         limit = checked_limit(self.memory_limit)
         search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
         return search.go(search.plan(points)), search.models
@@ -260,14 +262,14 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_source(
         self, source: Source, given: NDArray[np.float64] | None, classes: Any
     ) -> tuple[int, _Results, dict[int, Any]]:
-        """Return the number of folds, what is found of them, and the estimators of all rows."""
+        """Return the number of folds, the results, and the estimators of all rows."""
         folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task)
         if given is None:
             if not source.rereadable:
                 raise ParameterError(
-                    f"SparsityPath: {source} can be read only once, and nothing is known of its "
-                    f"rows: give gravities"
+                    f"SparsityPath: {source} can be read only once, and the default gravities need "
+                    f"one more reading: give gravities"
                 )
             given = self._default(source, checked_limit(self.memory_limit), classes)
         self.gravities_ = given
@@ -293,8 +295,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _conclude(self, splits: int, found: _Results, views: Mapping[int, Any]) -> None:
-        asked = found, len(self.gravities_), max(splits, 1)
-        scores, self.failures_ = scores_of(*asked), failures_of(*asked)
+        sizes = len(self.gravities_), max(splits, 1)
+        scores, self.failures_ = scores_of(found, *sizes), failures_of(found, *sizes)
         measure, errors = errors_of(scores, self.scoring, is_classifier(self.estimator))
         self.split_errors_ = errors
         self.errors_ = errors.mean(axis=1)
@@ -328,8 +330,8 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if best is None or chosen is None:
             why = next((failure for failure in self.failures_ if failure), "no score")
             raise DivergenceError(
-                f"SparsityPath: no gravity has an error: a model of a fold or of all rows "
-                f"diverged, or was not scored, for each of them; the first: {why}"
+                f"SparsityPath: no gravity has an error: for each of them, a model of a fold or of "
+                f"all rows diverged or was not scored; the first: {why}"
             )
         self.best_index_, self.chosen_index_ = best, chosen
         self.best_gravity_ = float(self.gravities_[best])
@@ -339,18 +341,18 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             view.amend(place=Place.of(self.frontier_, n))
         self.models_ = [views[n].model_ if n in views else None for n in points]
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- output --------------------------------------------------------------------------------
 
     def _settings(self) -> list[dict[str, Any]]:
         return [{self.param_name_: float(gravity)} for gravity in self.gravities_]
 
     def table(self) -> str:
-        """Return a table as text: gravity, error, standard error, nonzeros."""
+        """Return a text table of gravity, error, standard error and nonzeros."""
         check_is_fitted(self, "frontier_")
         return text_table(*cells_of(self.frontier_, self._settings()))
 
     def chart(self) -> str:
-        """Return the frontier drawn as text."""
+        """Return the frontier as a text chart."""
         check_is_fitted(self, "frontier_")
         return text_chart(self.frontier_)
 
@@ -360,7 +362,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default those of a new figure.
 
         Returns
         -------
@@ -378,7 +380,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return {"text/plain": self.table(), "text/html": self._repr_html_()}
 
     def _repr_html_(self) -> str:
-        """Return table and picture, for a notebook."""
+        """Return the table and the chart as HTML, for a notebook."""
         check_is_fitted(self, "frontier_")
         return html_fragment(self.frontier_, self._settings())
 

@@ -1,4 +1,4 @@
-"""How far a search has come."""
+"""Progress of a search."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 
 class SearchProgress(NamedTuple):
-    """How far a search has come.
+    """Progress of a search.
 
     Attributes
     ----------
     reading : int
-        Number of the group of models that is trained together, from 1.
+        Number of the group of models that train together, from 1.
     readings : int
-        How many groups there are: more than one where memory, or parameters such as `passes`, do
-        not let all train together.
+        Number of groups. There are several if not all models fit in memory, or if parameters such
+        as `passes` differ.
     number : int
-        Number of the pass over the rows, from 1; one more than `passes` while models are scored.
+        Number of the pass over the rows, from 1; `passes` + 1 while models are scored.
     passes : int
-        Passes of this group.
+        Number of passes of this group.
     rows : int
         Rows read so far in this pass.
     lanes : int
         Models that learn from each row: points x folds x classes.
     seconds : float
-        Since the search began.
+        Time since the search began.
     losses : dict of int to float
-        Mean progressive loss so far of each point in this group, by its number in the grid.
+        Mean progressive loss so far of each point in this group, by the point's index in the grid.
     """
 
     reading: int

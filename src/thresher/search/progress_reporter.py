@@ -1,4 +1,4 @@
-"""Tells of the progress of a search."""
+"""Reports the progress of a search."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from thresher.search.trained import TrainedModels
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 
-_SELDOM = 0.2  # seconds between reports
+_INTERVAL = 0.2  # seconds between reports
 
 
 class ProgressReporter(Observer):
-    """Tells of the progress of a search: now and then, and when all rows of a matrix were read.
+    """Reports the progress of a search at intervals, and when all rows of a matrix were read.
 
     Parameters
     ----------
-    tell : callable
-        Takes a SearchProgress.
+    callback : callable
+        Called with a SearchProgress.
     readings : int
-        How many groups of models train one after the other.
+        Number of groups of models that train one after the other.
 
     Attributes
     ----------
     rows : int
-        Rows of a pass, as far as they were read.
+        Rows of a pass that were read so far.
     """
 
-    def __init__(self, tell: Callable[[SearchProgress], Any], readings: int) -> None:
-        self.tell_of, self.readings, self.reading, self.rows = tell, readings, 0, 0
+    def __init__(self, callback: Callable[[SearchProgress], Any], readings: int) -> None:
+        self.callback, self.readings, self.reading, self.rows = callback, readings, 0, 0
         self._began, self._told = time.perf_counter(), 0.0
         self.trained: TrainedModels | None = None
 
     def begin(self, trained: TrainedModels) -> None:
-        """Begin with the next group of models."""
+        """Begin the next group of models."""
         self.reading, self.trained = self.reading + 1, trained
 
     def progress(self, trainer: Trainer) -> None:
-        """Tell of rows that were learned.
+        """Report rows that were learned.
 
         Parameters
         ----------
@@ -52,14 +52,14 @@ class ProgressReporter(Observer):
         self.report(trainer.number + 1, rows)
 
     def report(self, number: int, rows: int) -> None:
-        """Tell of so many rows of a pass."""
+        """Report that `rows` rows of a pass were read."""
         assert self.trained is not None
         self.rows = max(self.rows, rows)
         trainer, seconds = self.trained.trainer, time.perf_counter() - self._began
         all_rows = trainer.source.rows
-        if (all_rows is None or rows < all_rows) and seconds - self._told < _SELDOM:
+        if (all_rows is None or rows < all_rows) and seconds - self._told < _INTERVAL:
             return
         self._told = seconds
         team, passes = self.trained.team, trainer.plan.passes
-        told = self.reading, self.readings, number, passes, rows, len(team), seconds
-        self.tell_of(SearchProgress(*told, losses_of(team, self.trained.jobs)))
+        fields = self.reading, self.readings, number, passes, rows, len(team), seconds
+        self.callback(SearchProgress(*fields, losses_of(team, self.trained.jobs)))

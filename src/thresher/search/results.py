@@ -1,4 +1,4 @@
-"""What a search has found of points and splits, as arrays; and names of features."""
+"""Results of a search as arrays, by point and split; and names of features."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from thresher.search.model_groups import ModelResult
 def scores_of(
     found: Mapping[tuple[int, int], ModelResult], points: int, splits: int
 ) -> NDArray[np.float64]:
-    """Return an array of points x splits: scores, and NaN where there are none.
+    """Return the scores as an array of shape (points, splits); NaN where there is no score.
 
-    A point whose model of all rows failed has none at all: there is nothing to choose.
+    A point has no scores if its model of all rows failed: it cannot be chosen.
 
     Parameters
     ----------
     found : mapping
-        By numbers of point and split; a split beyond the number given is that of all rows.
+        Results by point and split; split number `splits` is the model of all rows.
     points, splits : int
     """
     scores = np.full((points, splits), np.nan)
@@ -38,12 +38,12 @@ def scores_of(
 def failures_of(
     found: Mapping[tuple[int, int], ModelResult], points: int, splits: int
 ) -> list[str]:
-    """Return why points have no error; empty for those that have.
+    """Return, for each point, why it has no error; empty if it has one.
 
     Parameters
     ----------
     found : mapping
-        By numbers of point and split; a split beyond the number given is that of all rows.
+        Results by point and split; split number `splits` is the model of all rows.
     points, splits : int
     """
     failures = [""] * points
@@ -55,12 +55,12 @@ def failures_of(
 
 
 def name_features(models: Sequence[Any], source: Source) -> None:
-    """Read a source once more, and give models the names of their features.
+    """Read a source again, and set the names of the features in models.
 
     Parameters
     ----------
     models : sequence of estimator
-        Fitted.
+        Fitted estimators.
     source : Source
     """
     keys = [model.model_.indices for model in models]

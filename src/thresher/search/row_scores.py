@@ -1,4 +1,4 @@
-"""Scores on rows in memory: by scikit-learn's scorers, or by sums where these give the same."""
+"""Scores on rows in memory: by scikit-learn's scorers, or faster by sums with the same result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from thresher.search.splits import MatrixSplits
 from thresher.search.trained import TrainedModels
 from thresher.training.scores import Score, ScoreTally
 
-_ANSWERS = 1 << 24  # predictions held at once
+_PREDICTIONS = 1 << 24  # predictions in memory at the same time
 
 
 def accuracy(model: Any, X: Any, y: Any) -> float:
-    """Return what a classifier's `score` returns, without a look at all labels for each model.
+    """Return the same as a classifier's `score`, without checking all labels for each model.
 
     Parameters
     ----------
@@ -37,19 +37,19 @@ def accuracy(model: Any, X: Any, y: Any) -> float:
 
 @dataclass(frozen=True)
 class RowScores(Scores):
-    """Scores models on those rows in memory that they have not learned from.
+    """Scores models on the rows in memory that they did not learn from.
 
     Attributes
     ----------
-    X, y : as of `fit`
+    X, y : arguments of `fit`
     splits : MatrixSplits
     scorer : callable
-        As scikit-learn's.
+        A scorer of scikit-learn.
     params : mapping
-        What the scorer takes besides.
+        More arguments of the scorer.
     error_score : float or "raise"
     quick : Score, optional
-        The scorer's score as sums over rows, for splits that test rows of all classes.
+        The same score by sums over rows, for splits whose test rows have all classes.
     """
 
     X: Any
@@ -61,32 +61,32 @@ class RowScores(Scores):
     quick: Score | None = None
 
     def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
-        """Yield the scores of models that have learned, split by split."""
+        """Yield the scores of trained models, split by split."""
         jobs, failures, done = trained.jobs, trained.failures(), 0
         for number in dict.fromkeys(job.split for job in jobs):
             own = [i for i, job in enumerate(jobs) if job.split == number]
-            if number >= self.splits.scored:  # of all rows
+            if number >= self.splits.scored:  # models of all rows have no test rows
                 yield from (Scored(i, None, failures[i], 0.0) for i in own)
                 continue
             test = self.splits.parts[number].test
             X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
             params = _check_method_params(self.X, self.params, indices=test)
             true = self._truth(test)
-            for i, raw, seconds in self._answers(trained, own, test):
+            for i, raw, seconds in self._predictions(trained, own, test):
                 failure, scores, began = failures[i], None, time.perf_counter()
                 if not failure and raw is not None and not np.isfinite(raw).all():
                     failure = OVERFLOWS
                 elif not failure and true is not None and raw is not None:
                     scores = self._quick_score(jobs[i], raw, true)
                 elif not failure:
-                    asked = trained.scored(i, X, raw), X, y, self.scorer, params, self.error_score
-                    scores = _score(*asked)
+                    model = trained.scored(i, X, raw)
+                    scores = _score(model, X, y, self.scorer, params, self.error_score)
                 yield Scored(i, scores, failure, seconds + time.perf_counter() - began)
             done += len(test)
             report.report(trained.trainer.plan.passes + 1, done)
 
     def _truth(self, test: NDArray[np.int64]) -> NDArray[Any] | None:
-        """Return what the quick score compares with; None where the scorer itself has to decide."""
+        """Return the true values for the quick score; None if the scorer must be used."""
         numbers, classes = self.splits.class_numbers, self.splits.classes
         if self.quick is None:
             return None
@@ -101,17 +101,17 @@ class RowScores(Scores):
         tally.add(raw, true, None)
         return tally.result()["score"]
 
-    def _answers(
+    def _predictions(
         self, trained: TrainedModels, own: Sequence[int], test: NDArray[np.int64]
     ) -> Iterator[tuple[int, NDArray[np.float64] | None, float]]:
-        """Yield the raw predictions of some jobs, a few at a time, and the time they took."""
+        """Yield job, raw predictions and time for some jobs; predicts a few jobs at a time."""
         jobs, batch = trained.jobs, self.splits.source.block.batch
         outputs = len(trained.lanes[own[0]])
-        few = max(1, _ANSWERS // (len(test) * outputs))
+        few = max(1, _PREDICTIONS // (len(test) * outputs))
         for average in (False, True):
-            asked = [i for i in own if jobs[i].point.average == average]
-            for first in range(0, len(asked), few):
-                some, began = asked[first : first + few], time.perf_counter()
+            chosen = [i for i in own if jobs[i].point.average == average]
+            for first in range(0, len(chosen), few):
+                some, began = chosen[first : first + few], time.perf_counter()
                 raw = trained.predict(batch, some, test, average)
                 seconds = (time.perf_counter() - began) / len(some)
                 for k, i in enumerate(some):

@@ -1,4 +1,4 @@
-"""Scores of models that have learned from the same reading: what all ways of scoring share."""
+"""The interface of scoring: scores of models that trained together."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Scored(NamedTuple):
     Attributes
     ----------
     job : int
-        Its number in the reading.
+        Its number in the group.
     scores : float or dict of float
     failure : str
-        Why it has none; empty: it has.
+        Why it has no scores; empty if it has scores.
     seconds : float
-        What scoring it took.
+        Time of scoring it.
     """
 
     job: int
@@ -35,16 +35,16 @@ class Scored(NamedTuple):
 
 
 class Scores(ABC):
-    """Scores the models of a search, one reading after the other."""
+    """Scores the models of a search, one group after the other."""
 
     def begin(self, jobs: Sequence[ModelJob], labels: Labels) -> Hooks:
-        """Begin with the models of a reading; return what the trainer does besides learning."""
+        """Begin the models of a group; return hooks for the trainer."""
         return Hooks()
 
     def at_once(self, lanes: int) -> int:
-        """Return how many rows so many lanes may learn at once."""
+        """Return how many rows `lanes` lanes may learn at once."""
         return ANY
 
     @abstractmethod
     def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
-        """Yield the scores of models that have learned."""
+        """Yield the scores of trained models."""

@@ -1,4 +1,4 @@
-"""Scores of rows in memory: scikit-learn's scorers, tried before training."""
+"""Tries scikit-learn's scorers before training."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from thresher.rules import core_args
 from thresher.search.grid import GridPoint
 from thresher.training.fitted import FittedState
 
-_EACH = 2  # rows of each class that scorers are tried on
-_MOST = 40  # rows at most
+_EACH = 2  # rows of each class for the trial
+_MOST = 40  # rows of the trial at most
 
 
 def scorers_by_name(scorers: Any) -> dict[str, Any]:
-    """Return the scorers one by one."""
+    """Return the scorers by name; a single one is named "scoring"."""
     return dict(getattr(scorers, "_scorers", None) or {"scoring": scorers})
 
 
@@ -34,34 +34,34 @@ def try_scorers(
     scoring: Any = None,
     single: bool = False,
 ) -> None:
-    """Raise ParameterError for a scorer that asks what a model of the search cannot answer.
+    """Raise ParameterError if a scorer uses an attribute that models of the search do not have.
 
-    Also for one that returns several scores, where a single one is wanted.
+    Also if a scorer returns several scores, and `single` is True.
 
-    Each is tried on a few rows and made-up predictions, for each kind of point. What else may be
-    wrong with these few rows does not count. A single scorer is called what `scoring` says.
-    `estimator` has checked the rows: it knows their width and classes.
+    Each scorer is called with a few rows and invented predictions, for each loss. Other errors are
+    ignored: a score may not exist for these few rows. The error names a single scorer by `scoring`.
+    `estimator` must have checked the rows, so that it has their width and classes.
     """
     classes = getattr(estimator, "classes_", None)
     rows = _some_rows(y, classes)
     X_some, y_some = _safe_indexing(X, rows), _safe_indexing(y, rows)
     outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-    made_up = np.linspace(-1.0, 1.0, len(rows) * outputs).reshape(outputs, -1).T.copy()
+    invented = np.linspace(-1.0, 1.0, len(rows) * outputs).reshape(outputs, -1).T.copy()
     for point in {repr(point.params.get("loss")): point for point in points}.values():
         for name, scorer in scorers_by_name(scorers).items():
-            model = _without_weights(estimator, point, (X_some, made_up))
+            model = _without_weights(estimator, point, (X_some, invented))
             try:
                 found = scorer(model, X_some, y_some)
             except AttributeError as error:
-                known = scoring if isinstance(scoring, str) else repr(scorer)
-                asked = name if name != "scoring" else known
+                given = scoring if isinstance(scoring, str) else repr(scorer)
+                shown = name if name != "scoring" else given
                 raise ParameterError(
-                    (setting("scoring"), f": {asked} asks what models of this search cannot "
-                     f"answer, with {point.chosen}: {_missing(error, model)}"),
+                    (setting("scoring"), f": {shown} cannot score models of this search, with "
+                     f"{point.chosen}: {_missing(error, model)}"),
                     parameter="scoring",
-                    value=asked,
+                    value=shown,
                 ) from error  # fmt: skip
-            except Exception:  # a score need not exist for these few rows
+            except Exception:  # the score may not exist for these few rows
                 continue
             if single and isinstance(found, Mapping):
                 raise ParameterError(
@@ -75,7 +75,7 @@ def try_scorers(
 def _without_weights(
     estimator: Any, point: GridPoint, known: tuple[Any, NDArray[np.float64]]
 ) -> Any:
-    """Return a model of a point that has no weights, and predicts what it is given."""
+    """Return a model of a point without weights; for known rows it returns known predictions."""
     params = core_args.learner_parameters(estimator.rule, point.params)
     nothing = Output(np.zeros(0, np.uint64), np.zeros(0), 0.0)
     state = FittedState(
@@ -94,7 +94,7 @@ def _without_weights(
 
 
 def _missing(error: AttributeError, model: Any) -> str:
-    """Say what a scorer asked for in vain."""
+    """Return the message about the missing attribute that a scorer used."""
     if error.obj is model and not hasattr(type(model), str(error.name)):
         return f"{type(model).__name__} has no {error.name!r} in a search in one pass"
     return str(error)

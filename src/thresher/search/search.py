@@ -1,4 +1,4 @@
-"""Trains and scores the models of a grid, as many at once as memory takes."""
+"""Trains and scores the models of a grid, as many at the same time as memory allows."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from thresher.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class ModelGroup:
-    """Models that train together, from one reading of the rows a pass.
+    """Models that train together, from one reading of the rows per pass.
 
     Attributes
     ----------
     plan : TrainingPlan
-        What they have in common.
+        The options that they share.
     splits : list of int
         The splits that they learn from.
     jobs : list of ModelJob
@@ -58,22 +58,21 @@ class Search:
     Parameters
     ----------
     estimator : estimator
-        Not fitted; what it knows of the columns of rows, the models know too.
+        Not fitted; the models copy its attributes about the columns of the rows.
     splits : Splits
-        Of a matrix or a source.
+        Splits of a matrix or a source.
     scores : Scores
     limit : int
-        Bytes that models may take.
+        Largest size of all models together, in bytes.
     n_jobs : int or None
-        Threads.
-    tell : callable
-        Is told of progress, by a SearchProgress.
+        Number of threads.
+    callback : callable
+        Called with a SearchProgress.
 
     Attributes
     ----------
     models : dict of int to estimator
-        The models of all rows, by the number of their point, where the splits keep them; those that
-        diverged are not among them.
+        The models of all rows by point, if the splits keep them; without models that diverged.
     """
 
     def __init__(
@@ -83,22 +82,22 @@ class Search:
         scores: Scores,
         limit: int,
         n_jobs: int | None,
-        tell: Callable[[SearchProgress], Any],
+        callback: Callable[[SearchProgress], Any],
     ) -> None:
         self.estimator, self.splits, self.scores = estimator, splits, scores
-        self.limit, self.n_jobs, self.tell = limit, n_jobs, tell
+        self.limit, self.n_jobs, self.callback = limit, n_jobs, callback
         self.models: dict[int, Any] = {}
-        self._report = ProgressReporter(tell, 0)
+        self._report = ProgressReporter(callback, 0)
 
     @property
     def rows(self) -> int:
-        """Rows of a pass, as far as they were read."""
+        """Rows of a pass that were read so far."""
         return self._report.rows
 
     # ---- planning ------------------------------------------------------------------------------
 
     def plan(self, points: Sequence[GridPoint]) -> list[ModelGroup]:
-        """Return the models of each reading. Nothing is trained."""
+        """Return the groups of models that train together, without training them."""
         found = []
         for run in runs_of(points):
             plan, splits = self._common(run), self.splits
@@ -111,7 +110,7 @@ class Search:
                 found += [ModelGroup(plan, group, some) for some in groups]
                 if len(found) > 1 and not splits.source.rereadable:
                     raise OutOfMemoryError(
-                        (f"{splits.source} can be read only once, and models of this grid take "
+                        (f"{splits.source} can be read only once, but the models of this grid need "
                          f"{store.bytes_of(jobs):,} bytes; ", setting("memory_limit"),
                          f" is {self.limit:,}"),
                         parameter="memory_limit",
@@ -120,7 +119,7 @@ class Search:
         return found
 
     def _common(self, run: Sequence[GridPoint]) -> TrainingPlan:
-        """Return what the models of a run have in common, checked."""
+        """Return the options that the models of a run share, checked."""
         return TrainingPlan.resolve(
             self.estimator.rule,
             self.estimator.task,
@@ -132,7 +131,7 @@ class Search:
         )
 
     def _features(self, plan: TrainingPlan) -> int:
-        """Return how many features will have a place, at most; 0: not known."""
+        """Return the largest possible number of features in the store; 0: not known."""
         source = self.splits.source
         if isinstance(source, MatrixSource) and plan.store == "hashed":
             return min(source.width(), nonzeros(source.block.X))
@@ -147,34 +146,34 @@ class Search:
 
     # ---- training and scoring ------------------------------------------------------------------
 
-    def go(self, readings: Sequence[ModelGroup]) -> dict[tuple[int, int], ModelResult]:
-        """Train and score all models: what is found, by numbers of point and split."""
-        self._report = ProgressReporter(self.tell, len(readings))
+    def go(self, groups: Sequence[ModelGroup]) -> dict[tuple[int, int], ModelResult]:
+        """Train and score all models; return the results by point and split."""
+        self._report = ProgressReporter(self.callback, len(groups))
         found: dict[tuple[int, int], ModelResult] = {}
-        for reading in readings:
+        for group in groups:
             began = time.perf_counter()
-            trained = self._begin(reading)
+            trained = self._begin(group)
             self._report.begin(trained)
             try:
                 trained.trainer.run()
-                each = (time.perf_counter() - began) / len(reading.jobs)
+                each = (time.perf_counter() - began) / len(group.jobs)
                 self._score(trained, each, found)
             finally:
                 trained.team.close()
         return found
 
-    def _begin(self, reading: ModelGroup) -> TrainedModels:
-        """Make the models of a reading, and their trainer."""
-        jobs, params = reading.jobs, reading.jobs[0].point.params
-        labels = self._labels(reading)
+    def _begin(self, group: ModelGroup) -> TrainedModels:
+        """Make the models of a group, and their trainer."""
+        jobs, params = group.jobs, group.jobs[0].point.params
+        labels = self._labels(group)
         lanes = [lane for job in jobs for lane in job.lanes]
-        source, seen = self.splits.visited(reading.splits, params["shuffle"])
-        in_memory, owner = isinstance(source, MatrixSource), reading.plan.owner
+        source, seen = self.splits.visited(group.splits, params["shuffle"])
+        in_memory, owner = isinstance(source, MatrixSource), group.plan.owner
         shuffle, seed = params["shuffle"], seed_of if in_memory else stream_seed
         if not in_memory and shuffle is not False:
             shuffle = "within"
         plan = LanePlan.of(
-            reading.plan,
+            group.plan,
             lanes,
             averages=tuple(job.point.average for job in jobs for _ in job.lanes),
             waiting=tuple(job.point.waits for job in jobs for _ in job.lanes),
@@ -198,17 +197,17 @@ class Search:
         )
         return TrainedModels(self.estimator, jobs, trainer)
 
-    def _labels(self, reading: ModelGroup) -> Labels:
-        """Return what the models are told of labels, with the rows of each class they have."""
-        labels = copy(reading.plan.labels)
-        if reading.plan.params.get("class_weight") == "balanced":
-            labels.counted = self.splits.counted(reading.splits[0])
+    def _labels(self, group: ModelGroup) -> Labels:
+        """Return the labels; with class_weight="balanced", with the rows per class of the split."""
+        labels = copy(group.plan.labels)
+        if group.plan.params.get("class_weight") == "balanced":
+            labels.counted = self.splits.counted(group.splits[0])
         return labels
 
     def _score(
         self, trained: TrainedModels, each: float, found: dict[tuple[int, int], ModelResult]
     ) -> None:
-        """Score models that have learned, and keep those of all rows."""
+        """Score trained models, and keep those of all rows."""
         counts = nonzeros_of(trained.team, trained.jobs)
         records = records_of(trained.team, trained.jobs)
         for i, scores, failure, seconds in self.scores.of(trained, self._report):
@@ -221,14 +220,14 @@ class Search:
     # ---- models --------------------------------------------------------------------------------
 
     def model(self, number: int) -> Any:
-        """Return the model of a point as an estimator, after the only reading of a source."""
+        """Return the model of a point of the last group as an estimator."""
         trained = self._report.trained
         assert trained is not None
         at = next(i for i, job in enumerate(trained.jobs) if job.point.number == number)
         return trained.model(at)
 
     def nonzeros(self) -> Mapping[int, int]:
-        """Count the nonzero weights, as they stand, of the models of all rows that learn now."""
+        """Return the current number of nonzero weights of the models of all rows, by point."""
         trained = self._report.trained
         if trained is None:
             return {}

@@ -1,4 +1,4 @@
-"""What a search refuses of a source before a row is read, and what decides its folds and width."""
+"""Checks of a source before a search reads it; the number of its folds and features."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thresher.errors import ParameterError, setting
 from thresher.rules import RULES
 from thresher.search.grid import GridPoint, check_single_labels, runs_of
 
-_NO_SUMS = "one among many keeps no such sums; give it to a fit of its own"
+_NO_SUMS = "models in lanes do not keep the sums for it; use it in a single fit"
 
 
 def folds_of(cv: Any, source: Source) -> int:
     """Return the number of folds of a source; 0: rows are scored before they are learned.
 
-    None is 5 folds, or 0 where the source can be read only once. Raises ParameterError for other
-    ways to split, and for folds of what can be read only once.
+    None is 5 folds, or 0 if the source can be read only once. Raises ParameterError for other
+    values of cv, and for folds of a source that can be read only once.
 
     Parameters
     ----------
@@ -31,15 +31,14 @@ def folds_of(cv: Any, source: Source) -> int:
     folds = 5 if cv is None else cv
     if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2:
         raise ParameterError(
-            f"cv must be a number of folds >= 2, or 'progressive', on a source, whose rows are not "
-            f"held; got {cv!r}",
+            f"cv must be a number of folds >= 2, or 'progressive', for a source; got {cv!r}",
             parameter="cv",
             value=cv,
         )
     if not source.rereadable and cv is not None:
         raise ParameterError(
-            f"cv={cv}: {source} can be read only once, and rows of folds are read again to be "
-            f"scored; cv='progressive' scores each row before it is learned",
+            f"cv={cv}: {source} can be read only once, but folds are read once more to score them; "
+            f"cv='progressive' scores each row before it is learned",
             parameter="cv",
             value=cv,
         )
@@ -47,7 +46,7 @@ def folds_of(cv: Any, source: Source) -> int:
 
 
 def is_dense(params: Mapping[str, Any], source: Source) -> bool:
-    """Tell whether the weights of models of a source live in a dense store.
+    """Tell whether models of a source have a dense store.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def _has_names(source: Source) -> bool:
 
 
 def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], classes: Any) -> None:
-    """Raise ParameterError for points that cannot be searched on a source.
+    """Raise ParameterError if points cannot be searched on a source.
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], cl
     source : Source
     points : sequence of GridPoint
     classes : array, "binary" or None
-        As of `fit`.
+        Argument of `fit`.
     """
     name = type(estimator).__name__
     check_single_labels(name, estimator, source, None)
@@ -87,7 +86,7 @@ def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], cl
         _check_point(name, source, point.params)
     if RULES[estimator.rule].needs_width and not (source.rereadable or source.bits):
         raise ParameterError(
-            f"the number of features decides its norm, and {source} can be read only once",
+            f"its norm depends on the number of features, and {source} can be read only once",
             owner=name,
             hint=("give ", setting("bits", call="scan")),
         )
@@ -102,7 +101,11 @@ def _check_point(name: str, source: Source, params: Mapping[str, Any]) -> None:
     for param in ("certify", "levels"):
         if params.get(param):
             raise ParameterError(
-                (setting(param), " needs rows in memory where models train together: ", _NO_SUMS),
+                (
+                    setting(param),
+                    " is not available for a source if models train together: ",
+                    _NO_SUMS,
+                ),
                 owner=name,
                 parameter=param,
                 value=params[param],
@@ -128,13 +131,13 @@ def _check_point(name: str, source: Source, params: Mapping[str, Any]) -> None:
 def width_of(source: Source, widest: int, points: Sequence[GridPoint]) -> int:
     """Return the number of features of a source that was read; 0: any.
 
-    Raises ParameterError for numbers that a dense store does not take.
+    Raises ParameterError if feature numbers are too large for a dense store.
 
     Parameters
     ----------
     source : Source
     widest : int
-        The largest number of a feature, and one.
+        The largest feature number plus 1.
     points : sequence of GridPoint
     """
     if source.bits is not None:
@@ -142,8 +145,8 @@ def width_of(source: Source, widest: int, points: Sequence[GridPoint]) -> int:
     dense = any(is_dense(point.params, source) for point in points)
     if dense and widest == 2**64:
         raise ParameterError(
-            (f"{source}: features have numbers too large for a dense store; ",
-             setting("store", "hashed"), " takes them, and ", setting("bits", call="scan"),
-             " folds them"),
+            (f"{source}: feature numbers are too large for a dense store; set ",
+             setting("store", "hashed"), ", or set ", setting("bits", call="scan"),
+             " to reduce them"),
         )  # fmt: skip
     return widest if (dense or not source.named) and widest < 2**64 else 0

@@ -1,4 +1,4 @@
-"""Which models train together from which rows: splits of a matrix, and folds of a source."""
+"""The rows that each model of a search learns from: splits of a matrix, or folds of a source."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from thresher.training.outputs import Order
 
 
 class Splits(ABC):
-    """The rows that each model of a search learns from, and what is known of all rows.
+    """The rows that each model of a search learns from, and facts about all rows.
 
     Attributes
     ----------
     source : Source or MatrixSource
         All rows.
     scored : int
-        Splits whose models are scored: the first ones.
+        The models of the first `scored` splits are scored.
     numbers : range
-        All splits; one more than those that are scored may learn from all rows.
+        The numbers of all splits. The last one may learn from all rows.
     whole : int or None
         The split whose models learn from all rows and are kept.
     progressive : bool
         Whether each row is scored before it is learned.
     classes : array or None
-        Labels of a classifier, where all are known.
+        Labels of a classifier, if all are known.
     width : int or None
-        Number of features, 0 for any; None: it becomes known as rows come.
+        Number of features, 0 for any; None: not known before training.
     features : int
-        Different features, at most; 0: not known.
+        Largest possible number of different features; 0: not known.
     """
 
     source: Source | MatrixSource
@@ -56,32 +56,34 @@ class Splits(ABC):
 
     @abstractmethod
     def labels(self, points: Sequence[GridPoint]) -> Labels:
-        """Return what the models of some points are told of labels."""
+        """Return the labels for the models of some points."""
 
     def together(self, params: Mapping[str, Any]) -> list[list[int]]:
-        """Group the splits that can train together."""
-        balanced = params.get("class_weight") == "balanced"  # by the rows of each split
-        apart = [n for n in self.numbers if balanced or self.is_apart(n, params["shuffle"])]
-        shared = [n for n in self.numbers if n not in apart]
-        return [*([shared] if shared else []), *([n] for n in apart)]
+        """Return groups of splits that can train together."""
+        balanced = params.get("class_weight") == "balanced"  # each split has other class weights
+        separate = [
+            n for n in self.numbers if balanced or self.trains_separately(n, params["shuffle"])
+        ]
+        shared = [n for n in self.numbers if n not in separate]
+        return [*([shared] if shared else []), *([n] for n in separate)]
 
-    def is_apart(self, split: int, shuffle: Any) -> bool:
-        """Tell whether the models of a split need an order of rows of their own."""
+    def trains_separately(self, split: int, shuffle: Any) -> bool:
+        """Tell whether the models of a split need their own order of rows."""
         return False
 
     @abstractmethod
     def rows_in(self, split: int) -> int | None:
-        """Return how many rows a split learns from in a pass, where that decides a penalty."""
+        """Return how many rows a split learns from in a pass, if a penalty depends on it."""
 
     @abstractmethod
     def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
-        """Return how many rows of each class a split learns from, and of all."""
+        """Return the number of training rows of a split, per class and in total."""
 
     @abstractmethod
     def visited(
         self, splits: Sequence[int], shuffle: Any
     ) -> tuple[Source | MatrixSource, Seen | None]:
-        """Return the rows that some splits are trained on, and what tells which rows each sees."""
+        """Return the rows to train some splits on, and a function for the rows of each split."""
 
 
 class MatrixSplits(Splits):
@@ -91,7 +93,7 @@ class MatrixSplits(Splits):
     ----------
     source : MatrixSource
     splits : sequence of Split
-        Those that are scored.
+        Splits whose models are scored.
     classes : array or None
         Labels of a classifier.
     whole : bool
@@ -121,7 +123,7 @@ class MatrixSplits(Splits):
         self.numbers = range(len(self.parts))
 
     def labels(self, points: Sequence[GridPoint]) -> Labels:
-        """Return what models are told; raise ValueError for labels that a loss does not take."""
+        """Return the labels; raise ValueError if a loss does not allow them."""
         if self.classes is not None:
             return ManyClasses(self.classes, points[0].low, tidied=False)
         losses = dict.fromkeys(point.loss for point in points)
@@ -129,16 +131,16 @@ class MatrixSplits(Splits):
             check_labels(loss, self.source.block.labels)
         return NumericLabels(*losses)
 
-    def is_apart(self, split: int, shuffle: Any) -> bool:
-        """Tell whether a split repeats its rows, or brings them in an order of its own."""
-        return self.parts[split].alone(shuffle)
+    def trains_separately(self, split: int, shuffle: Any) -> bool:
+        """Tell whether a split repeats rows, or has its own order of rows."""
+        return self.parts[split].trains_separately(shuffle)
 
     def rows_in(self, split: int) -> int:
         """Return how many rows a split learns from in a pass."""
         return len(self.parts[split].train)
 
     def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
-        """Return how many rows of each class a split learns from, and of all."""
+        """Return the number of training rows of a split, per class and in total."""
         assert self.classes is not None
         assert self.class_numbers is not None
         train = self.parts[split].train
@@ -146,29 +148,29 @@ class MatrixSplits(Splits):
         return counts.astype(np.int64), len(train)
 
     def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[MatrixSource, Seen | None]:
-        """Return the rows that some splits are trained on, and what tells which rows each sees."""
-        block, apart = self.source.block, self.is_apart(splits[0], shuffle)
-        only = self.parts[splits[0]].train if apart else None
+        """Return the rows to train some splits on, and a function for the rows of each split."""
+        block, separate = self.source.block, self.trains_separately(splits[0], shuffle)
+        only = self.parts[splits[0]].train if separate else None
         source = MatrixSource(block.X, block.labels, block.weights, only)
-        if apart:
+        if separate:
             return source, None
         seen = seen_by(self.parts, block.rows)
         return source, lambda targets, row, rows: seen if rows is None else seen[rows]
 
 
 class SourceSplits(Splits):
-    """Folds of a source, by a hash of the number of a row; or its rows as they come.
+    """Folds of a source, by a hash of the row's number.
 
     Parameters
     ----------
     estimator : estimator
     source : Source
     folds : int
-        0: each row is scored before it is learned.
+        0: no folds; each row is scored before it is learned.
     points : sequence of GridPoint
-        All that are searched, checked.
+        All points of the search, checked.
     classes : array or "binary", optional
-        All labels, where they are known; "binary": -1 and 1, or 0 and 1.
+        All labels, if known; "binary": -1 and 1, or 0 and 1.
     whole : bool
         Whether models that learn from all rows are kept.
     """
@@ -201,7 +203,7 @@ class SourceSplits(Splits):
             self.features = 0 if features == 2**62 else features
 
     def labels(self, points: Sequence[GridPoint]) -> Labels:
-        """Return what the models of some points are told of labels."""
+        """Return the labels for the models of some points."""
         if self.task == "regressor":
             return NumericLabels(*dict.fromkeys(point.loss for point in points))
         if self.classes is not None:
@@ -213,14 +215,14 @@ class SourceSplits(Splits):
         return ManyClasses(self.given, points[0].low)
 
     def rows_in(self, split: int) -> None:
-        """Return None: the penalty of a stream falls with its rows."""
+        """Return None: on a stream, the default penalty decreases with the rows read so far."""
 
     def _all_counted(self) -> tuple[NDArray[np.int64], int]:
         assert self.survey is not None
         return self.survey.counts.sum(axis=1), int(self.survey.rows.sum())
 
     def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
-        """Return how many rows of each class a split learns from, and of all."""
+        """Return the number of training rows of a split, per class and in total."""
         counts, rows = self._all_counted()
         if self.progressive or split >= self.folds:
             return counts, rows
@@ -228,7 +230,7 @@ class SourceSplits(Splits):
         return counts - self.survey.counts[:, split], rows - int(self.survey.rows[split])
 
     def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[Source, Seen | None]:
-        """Return the rows that some splits are trained on, and what tells which rows each sees."""
+        """Return the rows to train some splits on, and a function for the rows of each split."""
         return self.source, None if self.progressive else self._seen
 
     def _seen(self, targets: Targets, row: int, rows: Order) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Scores on a source: sums over rows that are read once more, or scored before they are learned."""
+"""Scores on a source: sums over rows that are read again, or scored before they are learned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thresher.training.records import ANY
 from thresher.training.scores import Score, ScoreTally
 from thresher.training.trainer import Trainer
 
-_ANSWERS = 1 << 22  # predictions held at once
+_PREDICTIONS = 1 << 22  # predictions in memory at the same time
 
 
 class SumScores(Scores):
@@ -35,14 +35,14 @@ class SumScores(Scores):
     ----------
     splits : SourceSplits
     named : mapping of str to Score
-        A single one is named "score".
+        A single score is named "score".
     """
 
     def __init__(self, splits: SourceSplits, named: Mapping[str, Score]) -> None:
         self.splits, self.named = splits, named
 
     def begin(self, jobs: Sequence[ModelJob], labels: Labels) -> Hooks:
-        """Begin with the models of a reading."""
+        """Begin the models of a group."""
         self.jobs, self.lanes, self.labels = jobs, places(jobs), labels
         self.weights, self.overflown = np.zeros(len(jobs)), np.zeros(len(jobs), bool)
         classes = 0 if labels.classes is None else max(labels.outputs, 2)
@@ -50,23 +50,23 @@ class SumScores(Scores):
         return _BeforeLearning(self) if self.splits.progressive else Hooks()
 
     def at_once(self, lanes: int) -> int:
-        """Return how many rows so many lanes may learn at once, whose predictions are held."""
-        return max(1, _ANSWERS // lanes) if self.splits.progressive else ANY
+        """Return how many rows `lanes` lanes may learn at once; their predictions are stored."""
+        return max(1, _PREDICTIONS // lanes) if self.splits.progressive else ANY
 
     def truth(self, targets: Targets) -> NDArray[Any]:
-        """Return numbers of classes, or the values of a regression."""
+        """Return class numbers, or the values of a regression."""
         return targets[0] if self.labels.classes is None else targets.single()
 
     def add(
         self,
-        asked: Sequence[int],
+        chosen: Sequence[int],
         raw: NDArray[np.float64],
         true: NDArray[Any],
         weights: NDArray[np.float64] | None,
     ) -> None:
-        """Add rows: raw predictions of some jobs, those of a job side by side, and the truth."""
+        """Add rows: raw predictions of some jobs, with the outputs of a job in adjacent columns."""
         at = 0
-        for i in asked:
+        for i in chosen:
             own = raw[:, at : at + len(self.lanes[i])]
             at += len(self.lanes[i])
             self.weights[i] += len(true) if weights is None else weights.sum()
@@ -76,7 +76,7 @@ class SumScores(Scores):
                 self.overflown[i] = True
 
     def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
-        """Yield the scores of models that have learned."""
+        """Yield the scores of trained models."""
         began = time.perf_counter()
         if not self.splits.progressive:
             self._read(trained, report)
@@ -90,7 +90,7 @@ class SumScores(Scores):
             yield Scored(i, scores, failure or overflow, seconds)
 
     def _read(self, trained: TrainedModels, report: ProgressReporter) -> None:
-        """Read all rows once more, and score those of each fold."""
+        """Read all rows again, and score each fold."""
         trainer, first = trained.trainer, 0
         plan = trainer.plan
         for block in self.splits.source.blocks(dtype=plan.dtype, kinds=trainer.kinds):
@@ -99,7 +99,7 @@ class SumScores(Scores):
                 fold = fold_numbers(first, block.rows, self.splits.folds)
                 for split in dict.fromkeys(job.split for job in self.jobs):
                     held_out = np.flatnonzero(fold == split)
-                    few = max(1, _ANSWERS // len(trained.team))
+                    few = max(1, _PREDICTIONS // len(trained.team))
                     for start in range(0, len(held_out), few):
                         rows = held_out[start : start + few]
                         weights = None if block.weights is None else block.weights[rows]
@@ -116,38 +116,38 @@ class SumScores(Scores):
         true: NDArray[Any],
         weights: NDArray[np.float64] | None,
     ) -> None:
-        """Add rows that the models of a split have not learned from."""
+        """Add rows that the models of a split did not learn from."""
         for average in (False, True):
-            asked = [
+            chosen = [
                 i
                 for i, job in enumerate(self.jobs)
                 if job.split == split and job.point.average == average
             ]
-            if asked:
-                raw = trained.predict(batch, asked, rows, average)
-                self.add(asked, raw, true, weights)
+            if chosen:
+                raw = trained.predict(batch, chosen, rows, average)
+                self.add(chosen, raw, true, weights)
 
     def _check_weights(self, trained: TrainedModels) -> None:
-        """Raise DataError where nothing has a weight to learn or to score by."""
+        """Raise DataError if the weights of all training rows or of all rows of a fold are 0."""
         source = self.splits.source
         if not trained.team.weight_sums().any():
             raise DataError(f"{source}: the weights of all rows are 0: nothing is learned")
         for job, weight in zip(self.jobs, self.weights.tolist(), strict=True):
             if weight == 0 and job.split < self.splits.scored:
                 raise DataError(
-                    f"{source}: the weights of all rows of fold {job.split} are 0: its models have "
-                    f"no score; use fewer folds"
+                    f"{source}: the weights of all rows of fold {job.split} are 0: there is no "
+                    f"score; use fewer folds"
                 )
 
 
 class _BeforeLearning(Hooks):
-    """Lets the lanes of a trainer predict each row before they learn it, and scores that."""
+    """Scores the predictions of lanes for each row before they learn it."""
 
     def __init__(self, scores: SumScores) -> None:
         self.scores = scores
 
     def begin(self, trainer: Trainer) -> None:
-        """Prepare new lanes, before their first row."""
+        """Install the scoring in new lanes, before their first row."""
 
         def before(raw: NDArray[np.float64], targets: Targets, first: int, last: int) -> None:
             scores, weights = self.scores, trainer.last_block.weights

@@ -1,4 +1,4 @@
-"""A look at all rows of a source before a search: how wide they are, and the labels of folds."""
+"""Reads a source once before a search: the number of features, and the labels of each fold."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from thresher.search.folds import check_classes, fold_numbers
 
 
 class Survey:
-    """What one reading of a source tells of its rows.
+    """Facts about the rows of a source, from one reading.
 
-    Raises ParameterError where a fold has no rows, or misses a class among those it learns from.
+    Raises SplitError if a fold has no rows, or if its training rows lack a class.
 
     Parameters
     ----------
     source : Source
-        One that can be read again.
+        Must be readable again.
     folds : int
-        0: there are none.
+        0: no folds.
     task : {"classifier", "regressor"}
     given : array or "binary", optional
-        All labels, where they are known; "binary": -1 and 1, or 0 and 1.
+        All labels, if known; "binary": -1 and 1, or 0 and 1.
 
     Attributes
     ----------
     classes : array or None
         Labels of a classifier.
     counts : array of shape (classes, folds)
-        Rows of each class in each fold.
+        Number of rows of each class in each fold.
     rows : array of shape (folds,)
-        Rows of each fold.
+        Number of rows of each fold.
     widest : int
-        Number of features; 2^64: they have any numbers.
+        The largest feature number plus 1; 2^64 if numbers are 2^63 or larger.
     """
 
     def __init__(self, source: Source, folds: int, task: Task, given: Any = None) -> None:
@@ -63,7 +63,7 @@ class Survey:
                 check_classes(others.T, self.classes)
 
     def _read(self, classifies: bool, binary: bool) -> dict[Any, NDArray[np.int64]]:
-        """Read all rows; return how many of each fold have each label."""
+        """Read all rows; return the number of rows of each label, by fold."""
         counts: dict[Any, NDArray[np.int64]] = {}
         first, two = 0, TwoClasses()
         for block in self.source.blocks():
@@ -71,7 +71,7 @@ class Survey:
             fold = fold_numbers(first, block.rows, self.folds)
             self.rows += np.bincount(fold, minlength=self.folds)
             if binary:
-                two.targets(block)  # raises for other labels
+                two.targets(block)  # raises an error for other labels
             if classifies and block.rows:
                 starts, labels = block.label_sets()
                 fold = np.repeat(fold, np.diff(starts))

@@ -1,4 +1,4 @@
-"""Models that have learned from the same reading, and each of them as an estimator."""
+"""Models that train together, and each of them as an estimator."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from thresher.training.trainer import Trainer
 
 
 class TrainedModels:
-    """Models that learn, or have learned, from the same reading.
+    """Models of a group, during and after training.
 
     Parameters
     ----------
     estimator : estimator
-        One of their kind, not fitted; what it knows of the columns of rows, they know too.
+        Not fitted; the models copy its attributes about the columns of the rows.
     jobs : sequence of ModelJob
     trainer : Trainer
-        Of their lanes.
+        Trains the lanes of the models.
 
     Attributes
     ----------
     lanes : list of array
-        Numbers of the lanes of each job.
+        Lane numbers of each job.
     """
 
     def __init__(self, estimator: Any, jobs: Sequence[ModelJob], trainer: Trainer) -> None:
@@ -53,21 +53,21 @@ class TrainedModels:
         return self.outputs.team
 
     def failures(self) -> list[str]:
-        """Return why each job stopped to learn; empty for those that did not."""
+        """Return why each job stopped learning; empty if it did not."""
         each = self.team.divergences
         return [next((each[lane] for lane in own if each[lane]), "") for own in self.lanes]
 
     def predict(
         self, batch: _core.Batch, jobs: Sequence[int], rows: NDArray[np.int64], average: bool
     ) -> NDArray[np.float64]:
-        """Return raw predictions of some jobs for some rows, those of a job side by side."""
+        """Return raw predictions of some jobs; the outputs of a job are adjacent columns."""
         wanted = np.concatenate([self.lanes[i] for i in jobs])
         return self.team.predict(batch, wanted, rows, average, finite=False)
 
     # ---- estimators ----------------------------------------------------------------------------
 
     def model(self, i: int) -> Any:
-        """Return the model of a job as an estimator, which needs the lanes no more."""
+        """Return the model of a job as an estimator that does not need the lanes."""
         params = self.jobs[i].point.params
         weights = self.outputs.part(self.lanes[i]).outputs(target=params.get("target_nnz"))
         state = self._state(i)
@@ -75,7 +75,7 @@ class TrainedModels:
         return self._estimator(i, state)
 
     def scored(self, i: int, rows: Any, raw: NDArray[np.float64] | None) -> Any:
-        """Return the model of a job as an estimator that is asked for a score.
+        """Return the model of a job as an estimator, for a scorer.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class TrainedModels:
         rows : array, matrix or DataFrame
             Rows that it is scored on.
         raw : array or None
-            Its raw predictions for these rows, where they are known.
+            Its raw predictions for these rows, if known.
         """
         state = self._state(i)
         state.outputs = self.outputs.part(self.lanes[i])
@@ -121,7 +121,7 @@ class TrainedModels:
         )
 
     def _names(self, outputs: Sequence[Output]) -> dict[int, str] | None:
-        """Return the names of features with nonzero weights, of a source that is read once."""
+        """Return the names of features with nonzero weights, if training kept names."""
         if self.trainer.names is None:
             return None
         known = self.trainer.names.names()

@@ -1,7 +1,7 @@
-"""How stable a selection of features is, and selection of features that are stable.
+"""Measures of the stability of feature selections, and stability selection.
 
-Supports are sets of features: collections of their numbers, boolean masks, or models. Nothing here
-makes a dense matrix, and index input is never turned into masks.
+A support is a set of features: a collection of feature numbers, a boolean mask, or a model. No
+function makes a dense matrix, or turns feature numbers into a mask.
 """
 
 from thresher.model.density import DensityBins, selected_by_density

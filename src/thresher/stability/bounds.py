@@ -1,4 +1,4 @@
-"""Bounds on the number of features that stability selection selects falsely."""
+"""Bounds on the number of false selections of stability selection."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Bound:
     Attributes
     ----------
     number : float or None
-        The bound; None where there is none.
+        The bound; None if there is none.
     assumptions : str
-        What it rests on.
+        The assumptions of the bound.
     reason : str or None
         Why there is no bound.
     n_features : int or None
-        Features that could be selected. A bound that is not below it says nothing.
+        Number of features that could be selected. A bound of this size or more is useless.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Bound:
     n_features: int | None = None
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the bound as a sentence."""
         if self.number is None:
             return f"not available, because {self.reason}"
         if self.n_features is not None and self.number >= self.n_features:
@@ -74,26 +74,26 @@ def false_selections_bound(
         C = 1 / (2 (2 tau - 1 - 1/(2B)))            if unimodal and tau <= 3/4
         C = 4 (1 - tau + 1/(2B)) / (1 + 1/B)        if unimodal and tau > 3/4
 
-    Features count as false that a fit on half of the rows selects with a probability of at most
-    q/p (Shah and Samworth, Theorems 1 and 2). The general bound also holds for all noise features,
-    if these are exchangeable and selection is no worse than guessing (Meinshausen and Buehlmann,
+    A feature is false if a fit on half of the rows selects it with a probability of at most q/p
+    (Shah and Samworth, Theorems 1 and 2). The general bound also holds for all noise features, if
+    they are exchangeable and selection is not worse than guessing (Meinshausen and Buehlmann,
     Theorem 1). The mean q is estimated from the same fits.
 
     The unimodal bound needs q/p <= 1/sqrt(3), tau >= 1/2 + 1/B and tau > 1/2 +
     min((q/p)^2, 1/(2B) + 3/4 (q/p)^2).
 
-    A bound of p or more is true of any selection: "no useful bound".
+    A bound of p or more holds for any selection: "no useful bound".
 
     Parameters
     ----------
     n_selected : float
-        Mean number of features selected by a fit, q; with a grid of parameters, by the fits of
-        all its values together.
+        Mean number of features selected by a fit, q; with several values of a parameter, by the
+        fits of all values together.
     n_features : int
-        Number of features that could be selected, p; leave out columns that are always zero.
+        Number of features that could be selected, p, without columns that are always zero.
     threshold : float, default=0.6
-        Share of fits that must select a feature. Shares are multiples of 1/(2B), so tau is the
-        smallest such multiple that is not below the threshold.
+        Share of fits that must select a feature. Shares are multiples of 1/(2B); tau is the
+        smallest multiple that is not below the threshold.
     pairs : int, default=50
         Number of complementary pairs, B.
     unimodal : bool, default=False
@@ -148,19 +148,19 @@ def false_selections_bound(
 
 
 def fits_needed(threshold: float, pairs: int) -> int:
-    """Return the fewest fits, of 2 a pair, whose share is at least the threshold."""
+    """Return the smallest number of the 2 B fits whose share is at least the threshold."""
     fits = round(threshold * 2 * pairs)
     return fits + 1 if fits / (2 * pairs) < threshold else fits
 
 
 def check_threshold(threshold: Any, name: str) -> None:
-    """Check a share of fits."""
+    """Raise ParameterError if a share of fits is not in (0, 1]."""
     real = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not real or not 0 < threshold <= 1:
         raise ParameterError(f"{name} must be a number in (0, 1]; got {threshold!r}")
 
 
 def check_pairs(pairs: Any, name: str) -> None:
-    """Check a number of pairs."""
+    """Raise ParameterError if a number of pairs is not a whole number >= 1."""
     if not is_whole(pairs) or pairs < 1:
         raise ParameterError(f"{name} must be a whole number >= 1; got {pairs!r}")

@@ -1,4 +1,4 @@
-"""Fits on complementary halves of the rows, and the features they select."""
+"""Fits on complementary halves of the rows, and the features that they select."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from thresher.model.supports import feature_numbers
 
 
 class SelectionCounts:
-    """Counts of the features ever selected."""
+    """Counts how many fits select each feature."""
 
     def __init__(self) -> None:
         self.features = np.zeros(0, np.int64)
         self.counts = np.zeros(0, np.int64)
 
     def add(self, support: NDArray[np.int64]) -> None:
-        """Count one for each feature of a support."""
+        """Add 1 to the count of each feature of a support."""
         features = np.union1d(self.features, support)
         counts = np.zeros(len(features), np.int64)
         counts[np.searchsorted(features, self.features)] = self.counts
@@ -32,12 +32,10 @@ class SelectionCounts:
         self.features, self.counts = features, counts
 
 
-def count_supports(
-    tallies: Sequence[SelectionCounts], supports: Sequence[NDArray[np.int64]]
-) -> int:
-    """Count what a half selects, by value; return how many features it selects by any."""
-    for tally, support in zip(tallies, supports, strict=True):
-        tally.add(support)
+def count_supports(counts: Sequence[SelectionCounts], supports: Sequence[NDArray[np.int64]]) -> int:
+    """Add the supports of a half, one per value; return the number of features in any of them."""
+    for each, support in zip(counts, supports, strict=True):
+        each.add(support)
     return len(np.unique(np.concatenate(supports)))
 
 
@@ -50,7 +48,7 @@ def fit_pair(
     support_of: Callable[[Any], Any] | None,
     seed: int,
 ) -> list[list[NDArray[np.int64]]]:
-    """Fit the estimator on two complementary halves; return the supports by half and setting."""
+    """Fit the estimator on two complementary halves; return supports by half and setting."""
     rng = np.random.default_rng(seed)
     halves = []
     for rows in _halves(strata, rng):
@@ -67,11 +65,12 @@ def fit_pair(
 def _halves(
     strata: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split rows at random into two halves of equal size, those of each stratum to within one.
+    """Split rows at random into two halves of equal size.
 
-    Rows keep their order. Of an odd number of rows, one is left out.
+    The numbers of rows of a stratum differ by at most one. Rows keep their order. If the number of
+    rows is odd, one row is left out.
     """
-    turns = rng.permutation(int(strata.max()) + 1)  # the stratum that comes last may lose a row
+    turns = rng.permutation(int(strata.max()) + 1)  # the last stratum may lose a row
     order = np.lexsort((rng.permutation(len(strata)), turns[strata]))
     order = order[: len(order) // 2 * 2]
     first, second = np.sort(order[::2]), np.sort(order[1::2])
@@ -79,7 +78,7 @@ def _halves(
 
 
 def columns_of(X: Any, selected: NDArray[np.int64]) -> Any:
-    """Return some columns of an array or CSR matrix, without looking at the others."""
+    """Return some columns of an array or CSR matrix, without a copy of the others."""
     if not sp.issparse(X):
         return X[:, selected]
     places = np.minimum(np.searchsorted(selected, X.indices), len(selected) - 1)
@@ -90,7 +89,7 @@ def columns_of(X: Any, selected: NDArray[np.int64]) -> Any:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Give the estimator a seed wherever its random_state is None."""
+    """Set each random_state of the estimator that is None to a seed."""
     random = np.random.default_rng(seed)
     for name, value in sorted(estimator.get_params(deep=True).items(), key=lambda item: item[0]):
         if value is None and (name == "random_state" or name.endswith("__random_state")):
@@ -115,15 +114,15 @@ def _support(
         coef = getattr(fitted, "coef_", None)
         if coef is None:
             raise ParameterError(
-                f"StabilitySelection: estimator must have coef_ once it is fitted, and "
-                f"{type(fitted).__name__} has none; support_of can tell its support"
+                f"StabilitySelection: estimator must have coef_ after fit; "
+                f"{type(fitted).__name__} has none; give support_of"
             )
         coef = coef.tocoo() if sp.issparse(coef) else np.atleast_2d(coef)
         width = coef.shape[-1]
         support = np.unique(coef.nonzero()[-1]).astype(np.int64)
     if width != n_features:
         raise ParameterError(
-            f"StabilitySelection: {type(fitted).__name__} has weights for {width} features, and X "
-            f"has {n_features} columns; support_of can tell which columns they mean"
+            f"StabilitySelection: {type(fitted).__name__} has weights for {width} features, but X "
+            f"has {n_features} columns; give support_of"
         )
     return support

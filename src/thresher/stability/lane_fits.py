@@ -1,4 +1,4 @@
-"""Models of complementary halves as lanes: all of them learn from one reading of the rows."""
+"""Models of complementary halves as lanes, which all learn from one reading of the rows."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from thresher.training.records import NoRecords
 from thresher.training.run_options import RunOptions
 from thresher.training.trainer import Trainer
 
-_MANY = 1 << 20  # feature numbers that are gathered before they are sorted
-# Parameters that all models of a reading have in common, or that none of them has.
+_MANY = 1 << 20  # feature numbers that are collected before they are sorted
+# Parameters that all models must share, or that none of them may have.
 _SHARED = frozenset((*OF_THE_RUN, "loss", "tol", "patience", "warm_start", "callback"))
 
 
 def checked_lanes(
     owner: str, estimator: Any, varied: str | None, values: Sequence[Mapping[str, Any]]
 ) -> list[GridPoint]:
-    """Return the estimator with each value of the parameter that is varied.
+    """Return one point per value of the parameter that is varied.
 
-    Raises ParameterError where they cannot be trained as lanes.
+    Raises ParameterError if the models cannot train as lanes.
     """
     check_searchable(estimator)
     if varied in _SHARED:
         able = sorted(set(RULES[estimator.rule].parameters) - _SHARED)
         raise ParameterError(
-            f"{owner}: param_name must be a parameter that models of one reading may differ in, "
-            f"one of {', '.join(able)}; got {varied!r}"
+            f"{owner}: param_name must be a parameter that may differ between models that train "
+            f"together, one of {', '.join(able)}; got {varied!r}"
         )
     points = [point_of(estimator, number, value) for number, value in enumerate(values)]
     if points[0].params.get("class_weight") == "balanced":
@@ -54,57 +54,57 @@ def checked_lanes(
 
 
 class HalfMembership:
-    """Tells which halves have which rows of a block: what `LanePlan.seen` asks.
+    """The rows of a block that each half learns from; a value for `LanePlan.seen`.
 
     Parameters
     ----------
-    dealer : HalfAssigner
+    assigner : HalfAssigner
     stratify : bool
-        Deal the rows of each class apart.
+        Whether the rows of each class are divided separately.
     """
 
-    def __init__(self, dealer: HalfAssigner, stratify: bool) -> None:
-        self.dealer, self.stratify = dealer, stratify
+    def __init__(self, assigner: HalfAssigner, stratify: bool) -> None:
+        self.assigner, self.stratify = assigner, stratify
         self._last: Targets | None = None
         self._strata, self._numbers = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
     def __call__(self, targets: Targets, row: int, rows: Order) -> NDArray[np.uint8]:
-        """Return 1 where a half has a row; rows of a block are numbered once."""
+        """Return an array of shape (rows, halves): 1 if a half has a row, else 0."""
         if targets is not self._last:
             if row == 0:
-                self.dealer.dealt.clear()
+                self.assigner.counts.clear()
             self._strata = np.zeros(targets.rows, np.int64)
             if self.stratify:
                 self._strata = targets.single().astype(np.int64)
-            self._numbers, self._last = self.dealer.numbered(self._strata), targets
+            self._numbers, self._last = self.assigner.numbered(self._strata), targets
         if rows is None:
-            return self.dealer.halves(self._strata, self._numbers)
-        return self.dealer.halves(self._strata[rows], self._numbers[rows])
+            return self.assigner.members(self._strata, self._numbers)
+        return self.assigner.members(self._strata[rows], self._numbers[rows])
 
 
 class HalfModels(Observer):
-    """A model for each half, value of a parameter and output, all learned at once.
+    """The models of all halves, values of a parameter and outputs, which train together.
 
     Parameters
     ----------
     plan : TrainingPlan
-        What they have in common.
+        The options that they share.
     source : Source or MatrixSource
     points : sequence of GridPoint
-        The estimator with each value of the parameter, checked.
-    dealt : HalfMembership
-        Tells which rows a half has.
+        One per value of the parameter, checked.
+    membership : HalfMembership
+        The rows of each half.
     rows : int or None
-        Rows of a half, where that is known beforehand.
+        Number of rows of a half, if known before training.
     limit : int
-        Bytes that models may take.
+        Largest size of all models together, in bytes.
     n_jobs : int or None
-        Threads.
+        Number of threads.
 
     Attributes
     ----------
     seen : SeenFeatures
-        Those of a source.
+        The features that occur in a source.
     """
 
     def __init__(
@@ -112,12 +112,12 @@ class HalfModels(Observer):
         plan: TrainingPlan,
         source: Source | MatrixSource,
         points: Sequence[GridPoint],
-        dealt: HalfMembership,
+        membership: HalfMembership,
         rows: int | None,
         limit: int,
         n_jobs: int | None,
     ) -> None:
-        self.points, self.halves, self.seen = points, 2 * dealt.dealer.pairs, SeenFeatures()
+        self.points, self.halves, self.seen = points, 2 * membership.assigner.pairs, SeenFeatures()
         classes = max(plan.labels.outputs, 2)
         self.jobs = [
             ModelJob(point, half, lanes_of(plan.rule, point.params, rows, max(plan.width, 1), half,
@@ -131,7 +131,7 @@ class HalfModels(Observer):
             lanes,
             averages=tuple(job.point.average for job in self.jobs for _ in job.lanes),
             waiting=tuple(job.point.waits for job in self.jobs for _ in job.lanes),
-            seen=dealt,
+            seen=membership,
             block=source.block if isinstance(source, MatrixSource) else None,
             limit=limit,
             n_jobs=n_jobs,
@@ -150,7 +150,7 @@ class HalfModels(Observer):
         return self.trainer.outputs
 
     def progress(self, trainer: Trainer) -> None:
-        """Take note of the features of a block; raise DivergenceError where a half diverges.
+        """Add the features of a block; raise DivergenceError if a half diverges.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class HalfModels(Observer):
                 raise DivergenceError(f"half {half % 2 + 1} of pair {half // 2 + 1}: {what}")
 
     def supports(self) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield the features that each half selects, by value of the parameter."""
+        """Yield, for each half, the features that it selects, by value of the parameter."""
         lanes = places(self.jobs)
         for half in range(self.halves):
             found = []
@@ -184,7 +184,7 @@ class SeenFeatures:
         self._waiting = 0
 
     def see(self, block: _core.Block) -> None:
-        """Take note of those of a block that are not zero."""
+        """Add the nonzero features of a block."""
         keys = np.asarray(block.keys).astype(np.int64)[np.asarray(block.values) != 0]
         self._new.append(keys)
         self._waiting += len(keys)
@@ -192,7 +192,7 @@ class SeenFeatures:
             self.features()
 
     def features(self) -> NDArray[np.int64]:
-        """Return all of them, increasing."""
+        """Return all features that were added, in increasing order."""
         self._known = np.unique(np.concatenate([self._known, *self._new]))
         self._new, self._waiting = [], 0
         return self._known

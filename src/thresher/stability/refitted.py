@@ -1,4 +1,4 @@
-"""Answers of the estimator that is fitted on the selected columns."""
+"""Predictions of the estimator that is fitted on the selected columns."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from thresher.stability.halves import columns_of
 
 
 def _refitted(method: str) -> Callable[[RefitMixin], bool]:
-    """Tell whether the refitted estimator has a method."""
+    """Return a check for `available_if`: whether the refitted estimator has a method."""
 
     def check(self: RefitMixin) -> bool:
         if not self.refit:
             raise AttributeError(f"{method} needs refit=True")
-        getattr(self.estimator, method)  # an AttributeError says what is missing
+        getattr(self.estimator, method)  # raises AttributeError if it is missing
         return True
 
     return check
 
 
 class RefitMixin:
-    """What `StabilitySelection` predicts, where `refit` is true."""
+    """The methods of `StabilitySelection` that predict, if `refit` is true."""
 
     estimator: Any
     estimator_: Any
@@ -36,13 +36,13 @@ class RefitMixin:
     selected_: NDArray[np.int64]
     n_selected_mean_: float
 
-    def _answer(self, method: str, X: Any, *more: Any) -> Any:
-        """Ask the refitted estimator, about the selected columns."""
+    def _call(self, method: str, X: Any, *more: Any) -> Any:
+        """Call a method of the refitted estimator with the selected columns."""
         check_is_fitted(self, "selected_")
         if not len(self.selected_):
             raise ValueError(
-                f"no feature was selected, so there is nothing to predict with: none has a "
-                f"selection probability of threshold = {self.threshold}; a fit selects "
+                f"cannot predict, because no feature was selected: none has a selection "
+                f"probability of at least threshold = {self.threshold}; a fit selects "
                 f"{self.n_selected_mean_:.3g} features on average"
             )
         check_is_fitted(self, "estimator_")
@@ -63,9 +63,9 @@ class RefitMixin:
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
-            All features; the selected ones are taken from it.
+            All features; only the selected ones are used.
         """
-        return np.asarray(self._answer("predict", X))
+        return np.asarray(self._call("predict", X))
 
     @available_if(_refitted("decision_function"))
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -74,20 +74,20 @@ class RefitMixin:
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
-            All features; the selected ones are taken from it.
+            All features; only the selected ones are used.
         """
-        return np.asarray(self._answer("decision_function", X))
+        return np.asarray(self._call("decision_function", X))
 
     @available_if(_refitted("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return probabilities by the estimator fitted on the selected columns.
+        """Return probabilities of the estimator fitted on the selected columns.
 
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
-            All features; the selected ones are taken from it.
+            All features; only the selected ones are used.
         """
-        return np.asarray(self._answer("predict_proba", X))
+        return np.asarray(self._call("predict_proba", X))
 
     @available_if(_refitted("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
@@ -96,9 +96,9 @@ class RefitMixin:
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
-            All features; the selected ones are taken from it.
+            All features; only the selected ones are used.
         """
-        return np.asarray(self._answer("predict_log_proba", X))
+        return np.asarray(self._call("predict_log_proba", X))
 
     @available_if(_refitted("score"))
     def score(self, X: Any, y: Any) -> float:
@@ -107,7 +107,7 @@ class RefitMixin:
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
-            All features; the selected ones are taken from it.
+            All features; only the selected ones are used.
         y : array of shape (rows,)
         """
-        return float(self._answer("score", X, y))
+        return float(self._call("score", X, y))

@@ -1,4 +1,4 @@
-"""What has been selected: from counts of fits to probabilities, a selection, bounds and answers."""
+"""The result of a selection: probabilities, selected features and bounds, from counts of fits."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class FeatureProbability(NamedTuple):
 
 
 class PairSelector(SelectorMixin):
-    """What selections by complementary pairs share, however their fits come about."""
+    """Base of the selectors by complementary pairs."""
 
-    # parameters
+    # Parameters.
     estimator: Any
     param_name: str | None
     param_values: Sequence[Any] | None
     pairs: int
     threshold: float
 
-    # what fit leaves behind
+    # Set by fit.
     selection_probabilities_: Any
     selected_: NDArray[np.int64]
     n_selected_mean_: float
@@ -53,7 +53,7 @@ class PairSelector(SelectorMixin):
     n_features_in_: int
 
     def _settings(self) -> list[dict[str, Any]]:
-        """Check what is shared; return what to set in the estimator for each value."""
+        """Check the shared parameters; return the parameters of the estimator for each value."""
         owner = type(self).__name__
         check_pairs(self.pairs, f"{owner}: pairs")
         check_threshold(self.threshold, f"{owner}: threshold")
@@ -72,20 +72,20 @@ class PairSelector(SelectorMixin):
             raise ParameterError(f"{owner}: param_values must hold at least one value")
         return settings
 
-    def _select(self, tallies: Sequence[SelectionCounts], seen: NDArray[np.int64]) -> None:
-        """Turn the counts of the fits into probabilities, a selection and bounds."""
+    def _select(self, by_value: Sequence[SelectionCounts], seen: NDArray[np.int64]) -> None:
+        """Set probabilities, selected features and bounds, from the counts for each value."""
         fits = 2 * self.n_pairs_
-        starts = np.cumsum([0] + [len(tally.features) for tally in tallies])
-        features = np.concatenate([tally.features for tally in tallies])
-        counts = np.concatenate([tally.counts for tally in tallies])
+        starts = np.cumsum([0] + [len(each.features) for each in by_value])
+        features = np.concatenate([each.features for each in by_value])
+        counts = np.concatenate([each.counts for each in by_value])
         self.selection_probabilities_ = sp.csr_matrix(
-            (counts / fits, features, starts), shape=(len(tallies), self.n_features_in_)
+            (counts / fits, features, starts), shape=(len(by_value), self.n_features_in_)
         )
         needed = fits_needed(self.threshold, self.n_pairs_)
         self.selected_ = np.unique(features[counts >= needed])
         self.n_candidates_ = len(np.union1d(seen, features))
         if not self.n_candidates_:
-            reason = "X has no values other than zero: there is nothing to select"
+            reason = "all values of X are zero: there is nothing to select"
             self.false_selections_bound_ = Bound(None, NOTHING, reason)
             self.unimodal_bound_ = Bound(None, UNIMODAL, reason)
             return
@@ -100,15 +100,15 @@ class PairSelector(SelectorMixin):
             for unimodal in (False, True)
         )
 
-    # ---- answers -------------------------------------------------------------------------------
+    # ---- output --------------------------------------------------------------------------------
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Return the features selected.
+        """Return the selected features.
 
         Parameters
         ----------
         indices : bool, default=False
-            Their numbers, instead of a mask of all features.
+            Whether to return their numbers; by default a mask of all features.
         """
         check_is_fitted(self, "selected_")
         return self.selected_.copy() if indices else self._get_support_mask()
@@ -125,7 +125,7 @@ class PairSelector(SelectorMixin):
         return super()._transform(X)
 
     def top(self, n: int = 20) -> list[FeatureProbability]:
-        """Return the n features most often selected, by any value of the parameter.
+        """Return the n features that are selected most often, by any value of the parameter.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class PairSelector(SelectorMixin):
         Returns
         -------
         list of FeatureProbability
-            The most probable first; with equal probabilities, the lower feature number.
+            In decreasing order of probability; equal ones by feature number.
         """
         check_is_fitted(self, "selected_")
         if not is_whole(n) or n < 0:
@@ -148,6 +148,6 @@ class PairSelector(SelectorMixin):
         ]
 
     def _named(self, feature: int) -> str | int:
-        """Return a feature's name, or its number where it has none."""
+        """Return the name of a feature, or its number if it has no name."""
         names = getattr(self, "feature_names_in_", None)
         return feature if names is None else str(names[feature])

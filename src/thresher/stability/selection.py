@@ -24,14 +24,14 @@ from thresher.stability.strata import classes_and_strata
 
 
 class PairsDone(NamedTuple):
-    """How far stability selection is; what `StabilitySelection.callback` is given.
+    """Progress of stability selection, for `StabilitySelection.callback`.
 
     Attributes
     ----------
     done : int
-        Pairs fitted so far.
+        Number of pairs fitted so far.
     pairs : int
-        Pairs to fit.
+        Number of pairs to fit.
     n_selected_mean : float
         Mean number of features selected by the fits so far.
     """
@@ -42,70 +42,73 @@ class PairsDone(NamedTuple):
 
 
 class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstimator):
-    """Select the features that an estimator selects again and again, on random halves of the rows.
+    """Stability selection: select features that fits on random halves of the rows often select.
 
-    The rows are split into two random halves `pairs` times, and the estimator is fitted on both.
-    The share of these fits that give a feature a weight other than zero is its selection
-    probability; features that reach `threshold` are selected. How many of them can be expected to
-    be false is bounded whatever the estimator does (complementary pairs; Shah and Samworth 2013).
+    The rows are split into two random halves `pairs` times, and the estimator is fitted on both
+    halves. The selection probability of a feature is the share of these fits in which its weight
+    is not zero. Features with a probability of at least `threshold` are selected. The expected
+    number of false selections is bounded for any estimator (complementary pairs; Shah and Samworth
+    2013).
 
-    With `param_name`, every half is fitted with each of `param_values`; a feature's probability is
-    the largest over the values (Meinshausen and Buehlmann 2010).
+    With `param_name`, every half is fitted with each of `param_values`; the probability of a
+    feature is the largest over the values (Meinshausen and Buehlmann 2010).
 
     Parameters
     ----------
     estimator : estimator
-        Any with a `coef_` that can be exactly zero, or a Pipeline that ends in one and keeps the
-        columns; of others, `support_of` tells the support. It is cloned, never fitted itself. Where
-        its random_state is None, it gets seeds that follow from `random_state`.
+        An estimator with a `coef_` that can be exactly zero, or a Pipeline that ends in one and
+        keeps the columns; for others, give `support_of`. It is cloned and not changed. If its
+        random_state is None, it gets seeds that are drawn from `random_state`.
     param_name : str, optional
         Name of the parameter of the estimator to vary, such as "l1" or "ftrlclassifier__l1".
     param_values : sequence, optional
-        Its values.
+        Values of that parameter.
     pairs : int, default=50
-        Number of complementary pairs of halves, B; there are 2 B fits for each value.
+        Number of complementary pairs of halves, B; there are 2 B fits per value.
     threshold : float, default=0.6
-        Share of fits that must select a feature, in (0, 1]. There are bounds above 1/2.
+        Share of fits that must select a feature, in (0, 1]. Bounds exist only above 1/2.
     support_of : callable, optional
         Takes a fitted estimator, returns its support: feature numbers or a boolean mask.
     stratify : bool, default=True
-        Give both halves the same number of rows of each class, to within one row, where the
-        estimator is a classifier.
+        Whether both halves get the same number of rows of each class, to within one row; only for
+        classifiers.
     refit : bool, default=True
-        Fit the estimator, with its own parameters, on all rows and the selected columns; needed by
-        `predict` and `score`.
+        Whether to fit the estimator, with its own parameters, on all rows and the selected
+        columns; `predict` and `score` need it.
     n_jobs : int, optional
-        Pairs to fit at a time, in threads; -1 is one a processor. Results do not depend on it.
+        Number of pairs to fit at the same time, in threads; -1 is one per processor. Results do
+        not depend on it.
     random_state : int, RandomState or None, default=None
     callback : callable, optional
-        Called with a `PairsDone` after each pair, in order; a true answer ends the selection, with
-        the pairs done so far.
+        Called with a `PairsDone` after each pair, in order. If it returns a true value, selection
+        ends with the pairs done so far.
 
     Attributes
     ----------
     selection_probabilities_ : CSR matrix of shape (values, features)
-        Share of the fits that select a feature, for each value of the parameter; one row if none is
-        varied. Features that no fit selects take no memory.
+        Share of the fits that select a feature, for each value of the parameter; one row if no
+        parameter is varied. Features that no fit selects take no memory.
     selected_ : array of int
-        Features selected, increasing; `get_support()` is the mask.
+        The selected features, in increasing order; `get_support()` is the mask.
     n_selected_mean_ : float
-        Mean number of features a fit selects, q; with several values, all of a half together.
+        Mean number of features that a fit selects, q; with several values, the fits of a half
+        together.
     n_candidates_ : int
-        Features that can be selected, p: columns that are not zero in all rows. Columns that never
-        occur, of hashed features say, would make the bounds look better than they are.
+        Number of features that can be selected, p: columns that are not zero in all rows. Columns
+        without values, such as unused hashes, would make the bounds too small.
     false_selections_bound_ : Bound
         Bound on the expected number of false selections, q^2 / ((2 threshold - 1) p).
     unimodal_bound_ : Bound
         A sharper bound under one more assumption; see `false_selections_bound`.
     n_pairs_ : int
-        Pairs fitted.
+        Number of pairs fitted.
     estimator_ : estimator
-        Fitted on the selected columns, where `refit` is true and any are selected.
+        Fitted on the selected columns, if `refit` is true and features are selected.
     classes_ : array
-        Labels, of a classifier.
+        Labels of a classifier.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has named columns.
+        Names of the columns, if X has names.
 
     References
     ----------
@@ -133,7 +136,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     1.0
     """
 
-    # what fit leaves behind, besides the selection
+    # Set by fit, besides the selection.
     estimator_: Any
     classes_: NDArray[Any]
 
@@ -167,9 +170,9 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     # ---- fitting -------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the estimator on all halves and select.
+        """Fit the estimator on all halves, and select features.
 
-        If it fails or is interrupted, all is as it was before.
+        If it fails or is interrupted, no attribute changes.
 
         Parameters
         ----------
@@ -201,17 +204,17 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
                 y, stratify=self.stratify, owner="StabilitySelection"
             )
         seeds = self._seeds()
-        tallies = [SelectionCounts() for _ in settings]
-        sizes: list[int] = []  # features selected in each half, by any value
+        counts = [SelectionCounts() for _ in settings]
+        sizes: list[int] = []  # number of features that each half selects, by any value
         for halves in self._supports(X, y, strata, settings, seeds[:-1]):
             for supports in halves:
-                sizes.append(count_supports(tallies, supports))
+                sizes.append(count_supports(counts, supports))
             done = PairsDone(len(sizes) // 2, self.pairs, float(np.mean(sizes)))
             if self.callback is not None and self.callback(done):
                 break
         self.n_pairs_ = len(sizes) // 2
         self.n_selected_mean_ = float(np.mean(sizes))
-        self._select(tallies, column_counts(X)[0])
+        self._select(counts, column_counts(X)[0])
         if hasattr(self, "estimator_"):
             del self.estimator_
         if self.refit and len(self.selected_):
@@ -236,7 +239,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
                 )
 
     def _checked_settings(self) -> list[dict[str, Any]]:
-        """Check all parameters; return what to set in the estimator for each value."""
+        """Check all parameters; return the parameters of the estimator for each value."""
         for name in ("support_of", "callback"):
             value = getattr(self, name)
             if value is not None and not callable(value):
@@ -246,7 +249,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         return self._settings()
 
     def _seeds(self) -> list[int]:
-        """Return a seed for each pair, and one for the refit."""
+        """Return one seed per pair, and one for the refit."""
         try:
             random = check_random_state(self.random_state)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Classes of the rows, and the strata that both halves get an equal share of."""
+"""Classes and strata of rows; both halves get equally many rows of each stratum."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 def classes_and_strata(
     y: NDArray[Any], *, stratify: bool, owner: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the labels, and the number of each row's class, or 0 if it does not matter.
+    """Return the labels, and the stratum of each row: its class number, or 0 without strata.
 
-    `owner` is who needs them, for the message.
+    `owner` is the class name in errors.
     """
-    if y.dtype.kind not in "iubUS":  # whole numbers and words are labels
+    if y.dtype.kind not in "iubUS":  # whole numbers and strings are always labels
         check_classification_targets(y)
     classes, numbers_of, counts = np.unique(y, return_inverse=True, return_counts=True)
     if len(counts) < 2:
@@ -28,6 +28,6 @@ def classes_and_strata(
     if counts.min() < 2:
         label = classes[counts.argmin()].item()
         raise ValueError(
-            f"{owner} needs at least 2 rows of each class, one for each half; class {label!r} has 1"
+            f"{owner} needs at least 2 rows of each class, one per half; class {label!r} has 1"
         )
     return classes, np.asarray(numbers_of)

@@ -1,36 +1,36 @@
-"""Complementary halves of a stream: which rows each half learns from, told row by row."""
+"""Complementary halves of a stream: assigns each row to one half of each pair."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-_WORD = 64  # coins of one hash
+_WORD = 64  # random bits per hash
 
 
 class HalfAssigner:
-    """Deal the rows of a stream to complementary halves, for many pairs of them at once.
+    """Assigns the rows of a stream to complementary halves, for many pairs of halves at once.
 
-    Rows of a stratum are dealt in twos: for each pair of halves, a coin decides which of the two
-    rows goes to the first half; the other goes to the second. So the halves of a pair have no row
-    in common, lack none, and have equally many rows of each stratum, to within one, although
-    nobody knows how many rows will come. The coin is a hash of the seed, the pair, the stratum and
-    the row's number in it: it depends neither on how rows are cut into blocks nor on how many pairs
-    there are.
+    Rows of a stratum are assigned two at a time: for each pair of halves, a random bit decides
+    which of the two rows goes to the first half; the other one goes to the second. So each row is
+    in exactly one half of a pair, and the numbers of rows of a stratum in the two halves differ by
+    at most one. The number of rows need not be known. The random bit is a hash of the seed, the
+    pair, the stratum and the row's number in the stratum. It does not depend on the size of blocks
+    or on the number of pairs.
 
     Parameters
     ----------
     pairs : int
-        Pairs of halves.
+        Number of pairs of halves.
     seed : int
         From 0 to 2^63 - 1.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher.stability.stream_halves import Dealer
-    >>> dealer, strata = Dealer(pairs=3, seed=0), np.zeros(4, np.int64)
-    >>> dealer.halves(strata, dealer.numbered(strata))
+    >>> from thresher.stability.stream_halves import HalfAssigner
+    >>> halves, strata = HalfAssigner(pairs=3, seed=0), np.zeros(4, np.int64)
+    >>> halves.members(strata, halves.numbered(strata))
     array([[1, 0, 1, 0, 1, 0],
            [0, 1, 0, 1, 0, 1],
            [1, 0, 0, 1, 1, 0],
@@ -41,10 +41,10 @@ class HalfAssigner:
         self.pairs = pairs
         words = np.arange(-(-pairs // _WORD), dtype=np.uint64)
         self._keys = _mixed(words + _mixed(np.array([seed], np.uint64)))
-        self.dealt: dict[int, int] = {}  # rows of each stratum so far
+        self.counts: dict[int, int] = {}  # number of rows so far, by stratum
 
     def numbered(self, strata: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the numbers of the next rows, each in its stratum.
+        """Return the number of each of the next rows in its stratum.
 
         Parameters
         ----------
@@ -53,24 +53,26 @@ class HalfAssigner:
         """
         numbers = np.zeros(len(strata), np.uint64)
         for stratum, count in zip(*np.unique(strata, return_counts=True), strict=True):
-            first = self.dealt.get(int(stratum), 0)
+            first = self.counts.get(int(stratum), 0)
             numbers[strata == stratum] = np.arange(first, first + count, dtype=np.uint64)
-            self.dealt[int(stratum)] = first + int(count)
+            self.counts[int(stratum)] = first + int(count)
         return numbers
 
-    def halves(self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """Return 1 where a half has a row: rows x halves, those of a pair side by side.
+    def members(self, strata: NDArray[np.int64], numbers: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """Return an array of shape (rows, halves): 1 if a half has a row, else 0.
+
+        The two halves of a pair are adjacent columns.
 
         Parameters
         ----------
         strata, numbers : array of int of shape (rows,)
-            The stratum of each row, and its number in it.
+            The stratum of each row, and its number in the stratum.
         """
         places = _mixed(_mixed(strata.astype(np.uint64)) + numbers // 2)
         hashes = _mixed(places[:, None] ^ self._keys).astype("<u8")
-        coins = np.unpackbits(hashes.view(np.uint8), axis=1, count=self.pairs, bitorder="little")
-        coins ^= (numbers % 2).astype(np.uint8)[:, None]
-        return np.stack([coins, 1 - coins], axis=2).reshape(len(strata), 2 * self.pairs)
+        bits = np.unpackbits(hashes.view(np.uint8), axis=1, count=self.pairs, bitorder="little")
+        bits ^= (numbers % 2).astype(np.uint8)[:, None]
+        return np.stack([bits, 1 - bits], axis=2).reshape(len(strata), 2 * self.pairs)
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""Stability selection of a stream: all halves learn from one reading of the rows."""
+"""Stability selection on a stream: the models of all halves learn from one reading of the rows."""
 
 from __future__ import annotations
 
@@ -30,66 +30,69 @@ from thresher.training.seeds import seed_of, stream_seed
 
 
 class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimator):
-    """Select the features that an estimator selects again and again, from one reading of the rows.
+    """Stability selection from one reading of the rows.
 
-    As `StabilitySelection`, but all fits on halves are made at once, as lanes: a reading of the
-    rows, of a file larger than memory or a pipe too, gives the selection probabilities of all
-    features, for all values of a parameter. The estimator is one of thresher that learns row by
-    row; `passes` of it make as many readings.
+    Like `StabilitySelection`, but the models of all halves train together as lanes: one reading of
+    the rows gives the selection probabilities of all features, for all values of a parameter. The
+    rows may be a file larger than memory, or a pipe. The estimator must be one of Thresher that
+    learns row by row; with several `passes` there are as many readings.
 
-    Halves are dealt as rows come: of each two rows of a class that follow each other, a hash of the
-    seed, the pair and the row's number sends one to the first half and one to the second. So the
-    halves of a pair are complementary and of equal size, to within a row a class, and each equals a
-    fit of the estimator on its rows alone, in their order.
+    Rows are assigned to halves while reading. Two consecutive rows of a class go to different
+    halves; a hash of the seed, the pair and the row's number decides which goes to the first half.
+    So the halves of a pair are complementary, and their sizes differ by at most one row per class.
+    Each model equals a fit of the estimator on the rows of its half, in their order.
 
     Parameters
     ----------
     estimator : estimator
-        One that learns row by row, without `tol`, `center` and the like, which look beyond a row;
-        its `callback` is not called. It is cloned, never fitted itself. With any `shuffle` but
-        False, rows of all halves are shuffled by one permutation; of a source, within its blocks.
+        An estimator that learns row by row. `tol`, `center` and similar parameters, which need
+        more than one row, are not allowed; its `callback` is not called. It is cloned and not
+        changed. Unless `shuffle` is False, the rows of all halves are shuffled by the same
+        permutation; rows of a source are shuffled within blocks.
     param_name : str, optional
         Name of the parameter of the estimator to vary, such as "gravity" or "l1".
     param_values : sequence, optional
-        Its values.
+        Values of that parameter.
     pairs : int, default=50
-        Number of complementary pairs of halves, B; there are 2 B models for each value.
+        Number of complementary pairs of halves, B; there are 2 B models per value.
     threshold : float, default=0.6
-        Share of models that must select a feature, in (0, 1]. There are bounds above 1/2.
+        Share of models that must select a feature, in (0, 1]. Bounds exist only above 1/2.
     stratify : bool, default=True
-        Deal the rows of each class of a classifier apart; False deals all rows together.
+        Whether the rows of each class of a classifier are divided separately; False divides all
+        rows together.
     n_jobs : int, optional
-        Threads that learn; -1 is one a processor. Results do not depend on it.
+        Number of threads; -1 is one per processor. Results do not depend on it.
     memory_limit : int, optional
-        Bytes that models may take together; half of what is free by default. More is a MemoryError,
-        before anything is learned where the number of features is known.
+        Largest size of all models together, in bytes; by default half of the free memory. If they
+        need more, MemoryError is raised; before training, if the number of features is known.
     random_state : int, RandomState or None, default=None
-        Decides who gets which rows.
+        Seed of the halves and of the shuffling.
 
     Attributes
     ----------
     selection_probabilities_ : CSR matrix of shape (values, features)
-        Share of the models that select a feature, for each value of the parameter; one row if none
-        is varied. Features that no model selects take no memory.
+        Share of the models that select a feature, for each value of the parameter; one row if no
+        parameter is varied. Features that no model selects take no memory.
     selected_ : array of int
-        Features selected, increasing; `get_support()` is the mask.
+        The selected features, in increasing order; `get_support()` is the mask.
     n_selected_mean_ : float
-        Mean number of features a model selects, q; with several values, all of a half together.
+        Mean number of features that a model selects, q; with several values, the models of a half
+        together.
     n_candidates_ : int
-        Features that can be selected, p: those that are not zero in all rows.
+        Number of features that can be selected, p: those that are not zero in all rows.
     false_selections_bound_ : Bound
         Bound on the expected number of false selections, q^2 / ((2 threshold - 1) p).
     unimodal_bound_ : Bound
         A sharper bound under one more assumption; see `false_selections_bound`.
     n_pairs_ : int
-        Pairs of halves.
+        Number of pairs of halves.
     n_rows_ : int
-        Rows of both halves together.
+        Number of rows of both halves together.
     classes_ : array
-        Labels, of a classifier.
+        Labels of a classifier.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has named columns.
+        Names of the columns, if X has names.
 
     See Also
     --------
@@ -119,7 +122,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     1.0
     """
 
-    # what fit leaves behind, besides the selection
+    # Set by fit, besides the selection.
     classes_: NDArray[Any]
     n_rows_: int
     _names: dict[int, str]
@@ -150,18 +153,18 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     # ---- fitting -------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, *, classes: Any = None) -> Self:
-        """Learn all halves from the rows, and select.
+        """Train the models of all halves, and select features.
 
-        If it fails or is interrupted, all is as it was before.
+        If it fails or is interrupted, no attribute changes.
 
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         y : array of shape (rows,)
-            Labels; a source has its own.
+            Labels; None for a source, which contains its labels.
         classes : array, optional
-            All labels, where a source can be read only once; of others they are found by a reading
-            of their own.
+            All labels of a source. Needed if it can be read only once; by default it is read once
+            to find them.
 
         Returns
         -------
@@ -177,12 +180,14 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
             if is_source(X):
                 if y is not None:
                     raise ParameterError(
-                        f"{type(self).__name__}: a source has its own labels; give it alone"
+                        f"{type(self).__name__}: a source has its own labels; give only X"
                     )
                 self._check_source(X, classes)
                 source, rows = X, None
             elif classes is not None:
-                raise ParameterError(f"{type(self).__name__}: classes is for sources; y has them")
+                raise ParameterError(
+                    f"{type(self).__name__}: classes= is only for sources, not for rows"
+                )
             else:
                 source = self._rows(X, y)
                 rows = max(1, source.block.rows // 2)
@@ -190,13 +195,13 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
             plan = self._plan(source, points[0], classes, estimator.random_state)
             if plan.labels.classes is not None:
                 self.classes_ = plan.labels.classes
-            dealer = HalfAssigner(self.pairs, seeds[0])
-            dealt = HalfMembership(dealer, self.stratify and plan.labels.classes is not None)
+            assigner = HalfAssigner(self.pairs, seeds[0])
+            membership = HalfMembership(assigner, self.stratify and plan.labels.classes is not None)
             limit = checked_limit(self.memory_limit)
-            halves = HalfModels(plan, source, points, dealt, rows, limit, self.n_jobs)
+            halves = HalfModels(plan, source, points, membership, rows, limit, self.n_jobs)
             try:
                 halves.trainer.run()
-                self.n_rows_ = sum(dealer.dealt.values())
+                self.n_rows_ = sum(assigner.counts.values())
                 if is_source(X):
                     self.n_features_in_ = halves.trainer.capacity.width
                     self._count(halves, halves.seen.features())
@@ -231,21 +236,21 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     def _check_source(self, source: Source, classes: Any) -> None:
         owner, estimator = type(self).__name__, self.estimator
         if source.named and source.bits is None:
-            raise ParameterError(f"{owner}: features with names need bits= in scan to number them")
+            raise ParameterError(f"{owner}: features have names; set bits= in scan to number them")
         if estimator.passes > 1 and not source.rereadable:
             raise ParameterError(
                 f"{owner}: {source} can be read only once; set passes=1 in the estimator"
             )
         if classes is None and is_classifier(estimator) and not source.rereadable:
             raise ParameterError(
-                f"{owner}: {source} can be read only once, and its classes are not known; give "
-                f"fit classes="
+                f"{owner}: {source} can be read only once, and its classes are not known; give fit "
+                f"the classes"
             )
 
     def _plan(
         self, source: Source | MatrixSource, point: GridPoint, classes: Any, random_state: Any
     ) -> TrainingPlan:
-        """Return what all models have in common."""
+        """Return the options that all models share."""
         owner, in_memory = type(self).__name__, isinstance(source, MatrixSource)
         plan = TrainingPlan.resolve(
             self.estimator.rule,
@@ -259,14 +264,14 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         return plan if in_memory or plan.shuffle is False else replace(plan, shuffle="within")
 
     def _count(self, halves: HalfModels, seen: NDArray[np.int64]) -> None:
-        """Turn what was learned into a selection."""
-        tallies = [SelectionCounts() for _ in halves.points]
-        sizes = [count_supports(tallies, supports) for supports in halves.supports()]
+        """Count the supports of all halves, and select features."""
+        counts = [SelectionCounts() for _ in halves.points]
+        sizes = [count_supports(counts, supports) for supports in halves.supports()]
         self.n_pairs_, self.n_selected_mean_ = self.pairs, float(np.mean(sizes))
-        self._select(tallies, seen)
+        self._select(counts, seen)
 
     def _seeds(self) -> list[int]:
-        """Return a seed of the halves, and one of the shuffling."""
+        """Return a seed for the halves, and one for the shuffling."""
         try:
             random = check_random_state(self.random_state)
         except ValueError as error:

@@ -1,10 +1,10 @@
 """Version numbers of the behaviours that decide the bits of a result.
 
-A resumed run must be bit-identical to a run without interruption. A change of the code that changes
-the bits of some results raises the number of the behaviour that it changes. A checkpoint holds the
-numbers of all behaviours that its run depends on; if one of them differs now, the checkpoint is
-refused. A number that is missing in a checkpoint is 1: the checkpoint is older than the first
-change.
+A resumed run must be bit-identical to a run without interruption. If a change of the code changes
+the bits of some results, it must also increase the number of the behaviour that has changed. A
+checkpoint holds the numbers of all behaviours that its run depends on; if one of them differs now,
+the checkpoint is refused. A number that is missing in a checkpoint is 1: the checkpoint is older
+than the first change.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Capacity:
 
     @property
     def count_from_row(self) -> int:
-        """Number of rows from which records count nonzero weights: counting reads all weights."""
+        """Before this row, records within a pass do not count nonzero weights, which is slow."""
         return (self.size if self.dense else 0) // 16
 
     def grow_for(self, block: Block | MatrixBlock, outputs: Outputs) -> None:

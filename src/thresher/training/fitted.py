@@ -65,7 +65,7 @@ class FittedState:
     reading : dict
         Options with which the source was read.
     place : Place or None
-        The model's place among those of the search that chose it.
+        The errors and nonzeros of all models of the search that chose this model.
     """
 
     rule: str

@@ -57,7 +57,7 @@ class Specification:
     def checked(self, before: FittedState | None = None) -> dict[str, Any]:
         """Check all parameters; return those that learners are built from.
 
-        If training continues from `before`, the latter must be the same as there.
+        If training continues from `before`, the returned parameters must not have changed.
         """
         validate.check(self.rule, self.task, self.params, self.owner)
         params = core_args.learner_parameters(self.rule, self.params)

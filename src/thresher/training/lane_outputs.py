@@ -34,7 +34,7 @@ Before = Callable[[NDArray[np.float64], Targets, int, int], None]
 
 
 class LaneOutputs(Outputs):
-    """All lanes of a team as the outputs of one trainer, or some of them as those of one model.
+    """Lanes of a team as outputs: all lanes for a trainer, or the lanes of one model.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class LaneOutputs(Outputs):
         return Output(*self.team.weights(lane, average), float(self.team.intercepts(average)[lane]))
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
-        """Return the weights and the intercept of each lane; `averages` decides, not `average`."""
+        """Return the weights and the intercept of each lane: means where `averages` is true."""
         intercepts = {mean: self.team.intercepts(mean) for mean in set(self.averages)}
         found = []
         for lane in self.lanes.tolist():

@@ -126,7 +126,7 @@ class LaneTeam:
         low: float = -1.0,
         before: bool = False,
     ) -> NDArray[np.float64] | None:
-        """Let each lane learn those of the rows order[first:last] that its clock sees.
+        """Let each lane learn the rows of order[first:last] that its clock sees.
 
         Parameters are those of `_core.Lanes.learn`.
         """

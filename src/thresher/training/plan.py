@@ -363,9 +363,9 @@ def _width(
 def alpha_for(block: Block) -> float:
     """Return a rate for FTRL that suits the norm of the rows: 1 for rows of norm 1.
 
-    A first step changes each weight of a row by about alpha, so the prediction by alpha times the
-    squared norm: rows with many features need a smaller rate. It is computed from the median norm
-    of the first rows, so that neither the format nor a few huge rows matter.
+    The first step changes each weight of a row by about alpha, so it changes the prediction by
+    about alpha times the squared norm: rows with many features need a smaller rate. The rate is
+    computed from the median norm of the first rows, so that a few huge rows do not change it.
     """
     starts, values = block.first_values(_FIRST_ROWS)
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]

@@ -164,7 +164,7 @@ class NoRecords(Records):
         """Return the number of rows at which the next call ends."""
         return self.steps + self.at_once
 
-    def add(self, *asked: Any, **more: Any) -> None:
+    def add(self, *arguments: Any, **more: Any) -> None:
         """Add nothing."""
 
 

@@ -192,8 +192,12 @@ def _restore(
 
 
 def _check_input(t: Trainer, about: Mapping[str, Any]) -> None:
-    """Raise DataError if the input has changed; read it again if nothing else can show that."""
-    if t.source.is_as(about["source"]):
+    """Raise DataError if the input has changed since the checkpoint was written.
+
+    If size and time of the files do not answer this, the rows before the checkpoint are read again
+    and their digest is compared.
+    """
+    if t.source.is_unchanged(about["source"]):
         t.input_digests.state = about["trail"]
         return
     if not t.source.traced:

@@ -130,15 +130,15 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
     if scoring is None:
         scoring = "accuracy" if task == "classifier" else "r2"
     if isinstance(scoring, str):
-        asked: Mapping[str, Any] = {"score": scoring}
+        wanted: Mapping[str, Any] = {"score": scoring}
     elif isinstance(scoring, Mapping):
-        asked = scoring
+        wanted = scoring
     elif isinstance(scoring, list | tuple | set):
-        asked = {name: name for name in scoring}
+        wanted = {name: name for name in scoring}
     else:
-        asked = {"score": scoring}
+        wanted = {"score": scoring}
     allowed = [name for name, score in SCORES.items() if score.task == task]
-    for name in asked.values():
+    for name in wanted.values():
         if name not in allowed:
             raise ParameterError(
                 (setting("scoring"), f": rows of a source are not kept in memory, so a {task} can "
@@ -147,7 +147,7 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
                 value=name,
                 allowed=f"one of {', '.join(allowed)}",
             )  # fmt: skip
-    return {name: SCORES[score] for name, score in asked.items()}
+    return {name: SCORES[score] for name, score in wanted.items()}
 
 
 @dataclass
@@ -167,7 +167,7 @@ class ScoreTally:
     classes: int
 
     def __post_init__(self) -> None:
-        """Start without sums."""
+        """Begin with empty sums."""
         self.sums: dict[str, Sums] = {}
 
     def add(

@@ -186,11 +186,11 @@ class Trainer:
             return visits
         return self.visits_after(self.position, self.block)
 
-    def visits_after(self, position: Position | None, behind: int = 0) -> Iterator[Visit]:
+    def visits_after(self, position: Position | None, block: int = 0) -> Iterator[Visit]:
         """Return the rest of the pass after a position."""
         names = False if self.names is None else "blocks"
         return self.source.visits(
-            self.number, self.plan.shuffle, self.plan.seed, position, behind,
+            self.number, self.plan.shuffle, self.plan.seed, position, block,
             dtype=self.plan.dtype, names=names, kinds=self._kinds or None,
         )  # fmt: skip
 

@@ -1,8 +1,8 @@
-// The end of a burst: of every feature it has seen, the ratio |change of w_j| / k_j, the truncated weight,
-// and the evidence. Two ways to find these features, the same in result:
+// The end of a burst: for every feature that it saw, the ratio |change of w_j| / k_j, the truncated
+// weight, and the evidence. Two ways to find these features have the same result:
 //
-//   Touched  a list, made on the way: for bursts that see few of the features
-//   Sweep    all cells, one after the other, four at a time: for bursts that see many
+//   Touched  a list, made during the burst: for bursts that see few of the features
+//   Sweep    a loop over all cells, four at a time: for bursts that see many
 #pragma once
 
 #include <algorithm>
@@ -25,17 +25,17 @@ namespace thresher {
 template <class Real>
 struct Truncation {
   Pack<Real> by;  // g, four times
-  bool counts;    // whether k_j enters
+  bool counts;    // whether to multiply by k_j
 
-  // Compared as a ratio: a feature whose whole weight came in this burst and whose ratio is the
-  // quantile g itself is rejected, whatever g k rounds to.
+  // Compares |w| / k with g, not |w| with g k, which would be rounded: a feature whose whole weight
+  // is from this burst, and whose ratio is the quantile g itself, must be rejected.
   [[gnu::always_inline]] Pack<Real> operator()(const Pack<Real>& w, const Pack<Real>& k) const {
     if (!counts) return beyond(absolute(w), by, soft(w, by));
     return beyond(absolute(w) / k, by, soft(w, by * k));
   }
 };
 
-// The features of a burst, each listed when a row first shows it, with its weight then.
+// The features of a burst; each is listed at its first row, with its weight before that row.
 template <class Real>
 class Touched {
   using Cell = PathCell<Real>;
@@ -45,8 +45,8 @@ class Touched {
   explicit Touched(std::uint64_t width)
       : entries_(std::make_unique_for_overwrite<Entry[]>(width + 2 * pack_size)) {}
 
-  // Told of the cells of a row before its step: those with k_j = 0 are new. Free of branches: always
-  // write, count what is new.
+  // Called with the cells of a row before its step. Adds those with k_j = 0 to the list: they are
+  // new. It has no branches: it writes every cell, and moves on only after a new one.
   struct Lister {
     Entry* end;
 
@@ -64,19 +64,19 @@ class Touched {
   Lister mark() const { return lister_; }
   void back_to(Lister mark) { lister_ = mark; }
 
-  // The row had n features; the repetitions of the last, behind the end of the row, are unlisted.
+  // The row had n features; removes the repetitions of the last one from the list.
   void end_row(std::size_t n, const Staged<Real>& row) {
     if (n % pack_size && row.k[n - 1] == 0) lister_.end -= pack_size - n % pack_size;
   }
 
   void truncate(DenseStore<Cell>& store, Truncation<Real> truncation, Ratios<Real>& found,
-                Letters& letters) {
+                CountLists& counts) {
     const auto n = static_cast<std::size_t>(lister_.end - entries_.get());
     if (n == 0) return;
     const Entry* entries = entries_.get();
     const std::size_t padding = (pack_size - n % pack_size) % pack_size;
     std::fill_n(entries_.get() + n, padding, entries[n - 1]);
-    const Letters::Pen pen = letters.pen(n + padding);
+    const CountLists::Writer writer = counts.writer(n + padding);
     Real* ratios = found.room(n);
     Cell* cells = store.data();
     for (std::size_t i = 0; i < n; i += pack_size) {
@@ -95,10 +95,10 @@ class Touched {
       Whole<Real> words[pack_size];
       (half<1>(old) + half<1>(old) + nonzero(left)).store(words);
       for (std::size_t e = 0; e < pack_size; ++e)
-        pen.write(static_cast<std::uint32_t>(four[e].second()),
-                  static_cast<std::uint32_t>(words[e]));
+        writer.write(static_cast<std::uint32_t>(four[e].second()),
+                     static_cast<std::uint32_t>(words[e]));
     }
-    pen.take_back(static_cast<std::uint32_t>(entries[n - 1].second()), padding);
+    writer.remove(static_cast<std::uint32_t>(entries[n - 1].second()), padding);
     found.size += n;
   }
 
@@ -109,7 +109,7 @@ class Touched {
   Lister lister_{nullptr};
 };
 
-// Weights at the begin of a burst, and counts of a stage, of all features.
+// The weights at the start of a burst, and the counts of a stage, for all features.
 template <class Real>
 class Sweep {
   using Cell = PathCell<Real>;
@@ -118,13 +118,13 @@ class Sweep {
  public:
   static constexpr std::int64_t longest = 0x7FFF;  // steps of a burst
 
-  // Nobody lists.
-  struct Idler {
+  // Lists nothing.
+  struct NoLister {
     template <class Key>
     void operator()(const Four<Key>&, const Four<Cell>&) {}
   };
 
-  // A path's first burst of a stage begins.
+  // Call it before a path's first burst of a stage.
   void begin(const DenseStore<Cell>& store) {
     const std::size_t width = store.width();
     starts_.resize(width), counts_.resize(width);
@@ -161,7 +161,7 @@ class Sweep {
         const auto seen = ((k << 16) + Pack<Count>::all(1 << 8)) + nonzero(left);
         (Pack<Count>::load(counts + j) + Pack<Count>::if_positive(k, seen)).store(counts + j);
       }
-      for (std::size_t j = 0; j < to - from; ++j) {  // free of branches
+      for (std::size_t j = 0; j < to - from; ++j) {  // without branches
         ratios[n] = dense[j];
         n += !std::signbit(dense[j]);
       }
@@ -169,7 +169,7 @@ class Sweep {
     found.size += n;
   }
 
-  // f(b, kb, k) of a feature in this stage, whose counts then begin again.
+  // Calls f(b, kb, k) with the counts of a feature in this stage, and resets them.
   template <class F>
   [[gnu::always_inline]] void take(std::size_t j, const F& f) {
     Totals sum = totals_.empty() ? Totals{} : totals_[j];
@@ -179,7 +179,7 @@ class Sweep {
     counts_[j] = 0;
     if (!totals_.empty()) totals_[j] = {};
   }
-  // All have been taken.
+  // Call it after take() of all features.
   void end_stage() { bursts_ = 0; }
 
  private:
@@ -193,8 +193,8 @@ class Sweep {
     }
   };
 
-  // Counts are narrow, as weights, starts and counts should stay in the cache; before they overflow
-  // they are added to others.
+  // Counts have few bits, so that weights, starts and counts stay in the cache. Before they
+  // overflow, they are added to wider totals.
   void spill() {
     totals_.resize(counts_.size());
     for (std::size_t j = 0; j < counts_.size(); ++j) totals_[j].add(counts_[j]);
@@ -205,7 +205,7 @@ class Sweep {
   std::vector<Real> starts_;
   std::vector<Count> counts_;  // b and kb in 8 bits each, k in 15
   std::vector<Totals> totals_;
-  std::int64_t bursts_ = 0;  // in the narrow counts
+  std::int64_t bursts_ = 0;  // since the last spill()
 };
 
 }  // namespace thresher

@@ -15,12 +15,12 @@
 namespace thresher {
 namespace {
 
-// Rows of one's own: repeated keys added up, zeros left out, numbers in the learner's type.
+// A copy of rows: values of repeated keys are added, zeros removed, numbers in the learner's type.
 template <class Real>
 class HeldRows {
  public:
   explicit HeldRows(std::uint64_t width) : width_(width) {
-    keys_.reserve(1);  // rows without any are no dense array
+    keys_.reserve(1);  // a null pointer would mean a dense array
   }
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels_.size()); }
@@ -41,7 +41,7 @@ class HeldRows {
     }
   }
 
-  // To be used until more rows are added.
+  // Valid until more rows are added.
   Batch batch() const {
     Batch batch;
     batch.rows = count();
@@ -73,8 +73,8 @@ class HeldRows {
   std::vector<double> labels_, weights_;
 };
 
-// Counts of a stage, summed over the paths. Features lie in groups of 64 as those of Letters do: a
-// group belongs to one worker, with its word of the bits that say which were seen.
+// Counts of a stage, summed over the paths. Groups of 64 features belong to one worker, as in
+// CountLists; a word of bits for each group says which features were seen.
 class StageCounts {
  public:
   explicit StageCounts(std::uint64_t width) : totals_(width), seen_((width + 63) / 64) {}
@@ -88,7 +88,7 @@ class StageCounts {
     seen_[j / 64] |= std::uint64_t{1} << j % 64;
   }
 
-  // All of them, which then begin again.
+  // Returns all counts and resets them.
   FeatureCounts take() {
     std::size_t count = 0;
     for (const std::uint64_t word : seen_) count += static_cast<std::size_t>(std::popcount(word));
@@ -129,7 +129,7 @@ class PathsOfPart final : public PaperPart {
         team_(std::min(std::max<std::size_t>(threads, 1), std::max<std::size_t>(count, 1))) {}
 
   void add(const Batch& batch) override {
-    if (work_) throw std::invalid_argument("rows come before the first stage");
+    if (work_) throw std::invalid_argument("add rows before the first stage");
     if (!batch.labels) throw std::invalid_argument("learning needs labels");
     paths_.check(batch, 0, batch.rows, [](std::uint64_t) {});
     rows_.add(batch);
@@ -141,24 +141,24 @@ class PathsOfPart final : public PaperPart {
     begin();
     work_->run(team_, plan, static_cast<Real>(low), static_cast<Real>(high));
     team_.together([this](std::size_t w) {
-      work_->tell(
+      work_->each_count(
           w, [this](std::uint64_t j) { counts_.fetch(j); },
           [this](std::uint64_t j, std::uint32_t b, std::uint32_t kb, std::uint32_t k)
               __attribute__((always_inline)) { counts_.add(j, b, kb, k); },
           false, [](std::uint64_t) {});
     });
     taken_ += plan.K * rule_.n_K;
-    PartStage told;
+    PartStage report;
     for (const Walk<Real>& walk : work_->walks())
-      told.loss_sum += walk.tally().loss(), told.weight_sum += walk.tally().weight();
+      report.loss_sum += walk.tally().loss(), report.weight_sum += walk.tally().weight();
     for (std::size_t w = 0; w < team_.size(); ++w) {
       const Ratios<Real>& ratios = work_->ratios(w);
-      told.ratios += static_cast<std::int64_t>(ratios.size);
-      told.below += static_cast<std::int64_t>(ratios.below);
-      told.within += static_cast<std::int64_t>(ratios.n_within);
+      report.ratios += static_cast<std::int64_t>(ratios.size);
+      report.below += static_cast<std::int64_t>(ratios.below);
+      report.within += static_cast<std::int64_t>(ratios.n_within);
     }
-    if (told.within <= static_cast<std::int64_t>(most)) told.values = set_aside();
-    return told;
+    if (report.within <= static_cast<std::int64_t>(most)) report.values = values_within();
+    return report;
   }
 
   FeatureCounts counts() override { return counts_.take(); }
@@ -176,7 +176,7 @@ class PathsOfPart final : public PaperPart {
     begin();
     const auto bits = checked(first, shift);
     team_.together([&](std::size_t w) { work_->ratios(w).take_bin(0, bits, shift); });
-    return set_aside();
+    return values_within();
   }
 
   void freeze(std::span<const std::uint32_t> keys) override {
@@ -229,7 +229,7 @@ class PathsOfPart final : public PaperPart {
     if (!restore.finished()) throw damaged();
     for (const std::uint32_t j : frozen)
       if (j >= paths_.width()) throw damaged();
-    begin();  // all or nothing
+    begin();  // from here on nothing throws
     for (std::size_t m = 0; m < paths_.count(); ++m) put(weights[m], m);
     freeze(frozen);
     taken_ = taken;
@@ -240,7 +240,7 @@ class PathsOfPart final : public PaperPart {
   using Bits = typename Ratios<Real>::Bits;
   using Weights = std::pair<std::vector<std::uint32_t>, std::vector<Real>>;
 
-  // All rows are there.
+  // Call it after the last row.
   void begin() {
     if (work_) return;
     if (rows_.count() == 0) throw std::invalid_argument("a part needs rows");
@@ -250,11 +250,11 @@ class PathsOfPart final : public PaperPart {
 
   static Bits checked(std::uint64_t first, int shift) {
     if (first >> (8 * sizeof(Real) - 1) || shift < 0 || shift > Ratios<Real>::widest)
-      throw std::invalid_argument("first and shift: bits of the number type");
+      throw std::invalid_argument("first and shift must be within the bits of the number type");
     return static_cast<Bits>(first);
   }
 
-  std::vector<double> set_aside() {
+  std::vector<double> values_within() {
     std::vector<double> found;
     for (std::size_t w = 0; w < team_.size(); ++w) {
       const Ratios<Real>& ratios = work_->ratios(w);
@@ -264,7 +264,7 @@ class PathsOfPart final : public PaperPart {
     return found;
   }
 
-  // Weights that are not zero with their features, or all weights, whichever is less.
+  // Saves the nonzero weights with their features, or all weights, whichever is smaller.
   void save_weights(Saver& save, std::size_t path) const {
     const PathCell<Real>* cells = paths_.cells(path).data();
     std::vector<std::uint32_t> keys;
@@ -318,7 +318,7 @@ class PathsOfPart final : public PaperPart {
 
 FeatureCounts sum_of(const FeatureCounts& a, const FeatureCounts& b) {
   const std::size_t columns = a.columns.size();
-  if (columns != b.columns.size()) throw std::invalid_argument("counts of different kinds");
+  if (columns != b.columns.size()) throw std::invalid_argument("counts have different columns");
   FeatureCounts sum{{}, std::vector<std::vector<std::uint32_t>>(columns)};
   sum.keys.reserve(a.keys.size() + b.keys.size());
   for (auto& column : sum.columns) column.reserve(a.keys.size() + b.keys.size());

@@ -1,6 +1,6 @@
-// The published stabilized rule where rows are in several parts, on several machines: a part's rows and
-// its paths, whatever the number type. Bursts are those of stabilized/paper/stage_work.hpp; what they have counted is
-// weighed elsewhere, by ranges of features (stabilized/paper/range.hpp).
+// The published stabilized rule for rows in several parts, on several machines: the rows and the
+// paths of one part, for any number type. stabilized/paper/stage_work.hpp makes the bursts; ranges
+// of features evaluate their counts (stabilized/paper/range.hpp).
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@
 
 namespace thresher {
 
-// Whole numbers of features, in the order of these.
+// Counts of features, in the order of keys.
 struct FeatureCounts {
   std::vector<std::uint32_t> keys;
   std::vector<std::vector<std::uint32_t>> columns;
 };
 FeatureCounts sum_of(const FeatureCounts& a, const FeatureCounts& b);
 
-// What a part tells of a stage.
+// What a part reports of a stage.
 struct PartStage {
-  std::int64_t ratios = 0, below = 0,
-               within = 0;                  // how many: all, those below the interval, and in it
-  std::vector<double> values;               // those in the interval, where they are few
+  std::int64_t ratios = 0;                  // number of ratios
+  std::int64_t below = 0, within = 0;       // number of ratios below the interval, and in it
+  std::vector<double> values;               // the ratios in the interval, if they are few
   double loss_sum = 0.0, weight_sum = 0.0;  // progressive, over its paths, since the first stage
 };
 
@@ -37,40 +37,40 @@ class PaperPart {
  public:
   virtual ~PaperPart() = default;
 
-  mutable std::mutex gate;  // as of Learner
+  mutable std::mutex gate;  // as in Learner
   mutable std::shared_mutex mutex;
 
-  // Takes more rows, with labels: a copy, clean of zeros. All of them, or none and an error. Not after a
-  // stage.
+  // Copies more rows, with labels and without zeros; call it before the first stage. After an
+  // error, none of these rows is added.
   virtual void add(const Batch& batch) = 0;
   virtual std::int64_t rows() const = 0;
 
-  // Rows that have each feature.
+  // The number of rows that have each feature.
   virtual FeatureCounts documents() const = 0;
 
-  // A stage of all paths; of ratios in low..high, no more than `most` values are told.
+  // Runs a stage of all paths. Reports the ratios in low..high if there are at most `most`.
   virtual PartStage stage(const StagePlan& plan, double low, double high, std::size_t most) = 0;
 
-  // What the stage has counted of the features it saw, over all paths: b, kb and k. Once.
+  // Returns b, kb and k of the features that the stage saw, over all paths, and resets them.
   virtual FeatureCounts counts() = 0;
 
-  // Ratios of the stage by their bits: how many in each of the bins from `first` on, and those of the bin
-  // that begins there.
+  // Bins of the stage's ratios by their bits: histogram() counts the ratios of each bin from
+  // `first` on, and values() returns the ratios of the bin that starts there.
   virtual std::vector<std::int64_t> histogram(std::uint64_t first, int shift) = 0;
   virtual std::vector<double> values(std::uint64_t first, int shift) = 0;
 
-  // Features that are purged, in all paths.
+  // Purges features from all paths.
   virtual void freeze(std::span<const std::uint32_t> keys) = 0;
 
-  // Weights added up over the paths, those that are not zero.
+  // Sums of the weights over the paths, without zeros.
   virtual void sums(std::vector<std::uint32_t>& keys, std::vector<double>& values) const = 0;
 
-  // Weights, what is frozen, and where the walks stand; no rows.
+  // The state has weights, frozen features, and positions in the rows, but not the rows.
   virtual std::vector<std::byte> state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;
 };
 
-// Of the paths `first` to `first + count - 1`.
+// A part with the paths first .. first + count - 1.
 std::unique_ptr<PaperPart> make_paper_part(const std::string& dtype, std::uint64_t width,
                                            std::size_t first, std::size_t count,
                                            std::size_t threads, const Params& params);

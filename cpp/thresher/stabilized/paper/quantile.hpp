@@ -1,8 +1,8 @@
 // The gravity of the next stage: the beta-quantile of the ratios of this one, exactly.
 //
-// Gravity changes little from stage to stage. So the ratios near the last one are set aside and the
-// smaller ones counted while they are at hand; mostly the quantile is among those set aside. Where
-// it is not, a histogram over the leading bits of all ratios shows where it is.
+// Gravity changes little from stage to stage. So the workers collect the ratios near the last
+// gravity, and count the smaller ones, while they are in the cache. Usually the quantile is among
+// those collected. If not, a histogram over the leading bits of all ratios shows where it is.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,16 @@
 
 namespace thresher {
 
-// The place, from 0, of the beta-quantile among so many numbers: the least value that a share beta of
-// them does not exceed.
+// The rank, from 0, of the beta-quantile among `count` numbers: the least value that a share beta
+// of them does not exceed.
 inline std::size_t rank_of(double beta, std::size_t count) {
   const double rank = std::ceil(beta * static_cast<double>(count) - 1e-12);
   return std::min(count, static_cast<std::size_t>(std::max(1.0, rank))) - 1;
 }
 
-// The number of that rank among numbers >= 0, by their bits, whose order is theirs: ten leading bits of
-// what is above the least show where it is, and few remain to be sorted.
+// The number with this rank among numbers >= 0. Their bits have the same order as the numbers. A
+// histogram over ten leading bits of the differences from the least number shows in which bin it
+// is, and only that bin is searched.
 template <class Real>
 double nth(std::vector<Real>& values, std::size_t rank) {
   using Bits = std::make_unsigned_t<Whole<Real>>;
@@ -39,7 +40,7 @@ double nth(std::vector<Real>& values, std::size_t rank) {
   std::size_t bin = 0;
   for (; rank >= counts[bin]; ++bin) rank -= counts[bin];
   std::size_t n = 0;
-  for (const Real value : values) {  // free of branches; writes behind what it reads
+  for (const Real value : values) {  // without branches; never writes ahead of what it reads
     values[n] = value;
     n += (bits(value) - least) >> shift == bin;
   }
@@ -48,27 +49,27 @@ double nth(std::vector<Real>& values, std::size_t rank) {
   return static_cast<double>(*at);
 }
 
-// Ratios |change of w_j| / k_j that one worker has found in a stage.
+// The ratios |change of w_j| / k_j of one worker in a stage.
 template <class Real>
 struct Ratios {
   std::vector<Real> all;
-  std::size_t size = 0;   // of them
-  std::size_t below = 0;  // those below the interval
+  std::size_t size = 0;   // number of ratios
+  std::size_t below = 0;  // number of ratios below the interval
   std::size_t n_within = 0;
   std::vector<Real> within;
   std::vector<std::uint32_t> histogram;
 
-  // Room for n more, and a pack. What is written there counts when size says so.
+  // Makes room for n more, and a pack. The caller writes there, and then adds to `size`.
   Real* room(std::size_t n) {
     if (all.size() < size + n + pack_size) all.resize(2 * (size + n + pack_size));
     return all.data() + size;
   }
 
-  void sift(Real low, Real high) {
+  void collect(Real low, Real high) {
     if (within.size() < size + 1) within.resize(all.size() + 1);
     std::size_t n = 0, less = 0;
     Real* out = within.data();
-    for (std::size_t i = 0; i < size; ++i) {  // free of branches
+    for (std::size_t i = 0; i < size; ++i) {  // without branches
       const Real ratio = all[i];
       out[n] = ratio;
       n += (ratio >= low) & (ratio <= high);
@@ -77,18 +78,18 @@ struct Ratios {
     n_within = n, below = less;
   }
 
-  // Ratios by their bits, whose order is theirs: a bin has those that are alike but for `shift` bits,
-  // and the first bin begins with the bits `first`.
+  // Bins of ratios by their bits, which have the same order: the numbers of a bin differ only in
+  // the lowest `shift` bits, and the first bin starts with the bits `first`.
   using Bits = std::make_unsigned_t<Whole<Real>>;
   static constexpr std::size_t bins = 1 << 11;
-  static constexpr int widest = 8 * sizeof(Real) - 12;  // of the sign, always 0, and the next 11
+  static constexpr int widest = 8 * sizeof(Real) - 12;  // without the sign (0) and 11 leading bits
   static Bits bin(Real ratio, Bits first, int shift) {
     return static_cast<Bits>(std::bit_cast<Bits>(ratio) - first) >> shift;
   }
 
   void count_bins(Bits first = 0, int shift = widest) {
     histogram.assign(bins + 1, 0);
-    for (std::size_t i = 0; i < size; ++i)  // those outside are in the last
+    for (std::size_t i = 0; i < size; ++i)  // ratios outside all bins go to the last
       ++histogram[std::min<Bits>(bin(all[i], first, shift), bins)];
   }
   void take_bin(std::size_t wanted, Bits first = 0, int shift = widest) {
@@ -108,8 +109,8 @@ class Quantile {
   Real low() const { return static_cast<Real>(last_ * (1 - reach_)); }
   Real high() const { return static_cast<Real>(last_ * (1 + reach_)); }
 
-  // The quantile of all ratios, which have been sifted; 0 if beta is, or if there are none. of(w) are
-  // those of worker w.
+  // The quantile of all ratios, after collect(); 0 if beta is 0, or if there are none. of(w)
+  // returns the ratios of worker w.
   template <class Of>
   double find(Team& team, const Of& of, double beta) {
     std::size_t total = 0, below = 0, within = 0;
@@ -119,7 +120,7 @@ class Quantile {
     std::size_t rank = rank_of(beta, total);
     if (rank >= below && rank - below < within) {
       rank -= below;
-      reach_ *= within > total / 64 + 64 ? 0.8 : 0.99;  // as near as it may be
+      reach_ *= within > total / 64 + 64 ? 0.8 : 0.99;  // as narrow as possible
     } else {
       rank = search(team, of, rank);
       reach_ = std::min(0.5, 2 * reach_);
@@ -133,7 +134,7 @@ class Quantile {
   }
 
  private:
-  // Sets aside the ratios of the bin that has the rank, and returns the rank within it.
+  // Collects the ratios of the bin that has the rank, and returns the rank within it.
   template <class Of>
   static std::size_t search(Team& team, const Of& of, std::size_t rank) {
     team.together([&](std::size_t w) { of(w).count_bins(); });

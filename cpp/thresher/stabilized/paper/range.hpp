@@ -1,5 +1,6 @@
-// The published stabilized rule where rows are in several parts: the evidence of a range of features, whose
-// counts come from all parts. What it says of a feature is, of stabilized/paper/evidence.hpp.
+// The published stabilized rule for rows in several parts: the evidence of a range of features,
+// with counts from all parts. It evaluates features by
+// (stabilized/paper/evidence.hpp).
 #pragma once
 
 #include <algorithm>
@@ -18,15 +19,15 @@
 
 namespace thresher {
 
-// Keys are counted from the begin of the range.
+// Keys are relative to the start of the range.
 class PaperRange {
  public:
   PaperRange(std::uint64_t width, double pi0, double delta_K) : evidence_(width, pi0, delta_K) {}
 
-  mutable std::mutex gate;  // as of Learner
+  mutable std::mutex gate;  // as in Learner
   mutable std::shared_mutex mutex;
 
-  // Features that parts have; returns how many no part had before.
+  // Marks features that a part has; returns how many are new.
   std::int64_t see(std::span<const std::uint32_t> keys) {
     check(keys);
     std::int64_t fresh = 0;
@@ -34,10 +35,11 @@ class PaperRange {
     return fresh;
   }
 
-  // Counts of a stage: b, kb and k.
+  // Adds counts of a stage: b, kb and k.
   void add(std::int64_t stage, const FeatureCounts& counts) {
     check(counts.keys);
-    if (counts.columns.size() != 3) throw std::invalid_argument("counts are b, kb and k");
+    if (counts.columns.size() != 3)
+      throw std::invalid_argument("counts: three columns, b, kb and k");
     const std::size_t n = counts.keys.size();
     for (std::size_t i = 0; i < n; ++i) {
       evidence_.fetch(counts.keys[std::min(i + 32, n - 1)]);
@@ -46,13 +48,13 @@ class PaperRange {
     }
   }
 
-  // Features of a stage, all of whose counts were added: those that are purged now.
-  std::vector<std::uint32_t> weigh(std::int64_t stage, std::span<const std::uint32_t> keys) {
+  // Evaluates features of a stage, after all their counts were added; returns those purged now.
+  std::vector<std::uint32_t> evaluate(std::int64_t stage, std::span<const std::uint32_t> keys) {
     check(keys);
     std::vector<std::uint32_t> purged;
     if (!evidence_.evaluates(stage)) return purged;
     for (const std::uint32_t j : keys)
-      if (evidence_.weigh(j, stage)) purged.push_back(j);
+      if (evidence_.evaluate(j, stage)) purged.push_back(j);
     return purged;
   }
 
@@ -60,15 +62,16 @@ class PaperRange {
 
   std::vector<std::byte> state() const {
     Saver save;
-    const_cast<Evidence&>(evidence_).archive_known(save);  // saving reads
+    const_cast<Evidence&>(evidence_).archive_known(save);  // a Saver only reads
     return save.take();
   }
+  // An error leaves the range unchanged.
   void restore(std::span<const std::byte> state) {
     Restorer restore(state);
-    Evidence evidence = evidence_.afresh();
+    Evidence evidence = evidence_.empty_copy();
     evidence.archive_known(restore);
     if (!restore.finished()) throw std::invalid_argument("the state of a range is damaged");
-    evidence_ = std::move(evidence);  // all or nothing
+    evidence_ = std::move(evidence);
   }
 
  private:

@@ -1,4 +1,5 @@
-// How the published rule's rejection rate and burst size follow d, the share of features that are stable.
+// The rejection rate and the burst size of the published rule, as functions of d, the share of
+// features that are stable.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,8 @@
 
 namespace thresher {
 
-// phi of: beta0 at d = 1, 0 at d = 0; below the line for gamma > 0, above it for gamma < 0.
+// phi of: beta0 at d = 1, 0 at d = 0; below the straight line for gamma > 0, above it for
+// gamma < 0.
 inline double rejection_rate(double d, double beta0, double gamma) {
   if (gamma >= 0) return beta0 * (std::exp(-gamma * (1 - d)) - (1 - d) * std::exp(-gamma));
   return beta0 * std::log1p(-gamma * d) / std::log1p(-gamma);

@@ -1,24 +1,26 @@
 // Stabilized truncated SGD: Y. Ma, T. Zheng, "Stabilized Sparse Online Learning for Sparse Data",
 // JMLR 2017, Algorithms 2 to 4, with its misprints corrected.
 //
-// M paths of SGD walk through the rows, each in an order of its own. A burst is K steps of a path, and
-// then a truncation in proportion to evidence: k_j, the steps of the burst that saw feature j,
+// M paths of SGD learn from the rows, each in its own order. A burst is K steps of a path and then
+// a truncation, proportional to k_j, the number of steps of the burst whose row has feature j:
 //
-//   w_j <- S(w_j, g0 k_j)                                          (R-13.2: untouched weights stay)
+//   w_j <- S(w_j, g0 k_j)                     (R-13.2: weights without a step do not change)
 //
 // A stage is n_K bursts on every path. At its end
 //
 //   Pi_j   selection probability: the share of bursts with k_j > 0 that left w_j nonzero
-//   Omega  stable set: features with Pi_j < pi0 are purged, for good, from every path
+//   Omega  stable set: features with Pi_j < pi0 are purged from every path and stay 0
 //   d      share of Omega among the features seen;  beta = phi(d), the rejection rate
-//   g0     gravity of the next stage: the beta-quantile of |change of w_j| / k_j, of all features
-//          that were in Omega during the stage, those just purged among them
+//   g0     gravity of the next stage: the beta-quantile of |change of w_j| / k_j over all
+//          features that were in Omega during the stage, including those just purged
 //
-// Stage 0 warms up: g0 = 0, nothing is purged. The model is the mean of the paths.
+// Stage 0 is a warm-up: g0 = 0, nothing is purged. The model is the mean of the paths.
 //
-// A path's step costs what a step of plain SGD does (stabilized/paths.hpp), the end of a burst looks at the features
-// it has seen alone, or at all of them without a detour (stabilized/paper/bursts.hpp), and workers meet twice a stage:
-// when the bursts are made (stabilized/paper/stage_work.hpp), and when the evidence is weighed (stabilized/paper/evidence.hpp).
+// What makes it fast: a step of a path costs as much as a step of plain SGD (stabilized/paths.hpp).
+// The end of a burst reads only the features that it saw, or all in one loop
+// (stabilized/paper/bursts.hpp). Workers wait for each other twice per stage: after the bursts
+// (stabilized/paper/stage_work.hpp), and after the evaluation of the evidence
+// (stabilized/paper/evidence.hpp).
 #pragma once
 
 #include <algorithm>
@@ -51,18 +53,18 @@ class Stabilized {
     K_ = K0_, beta_ = beta0_;
   }
 
-  // Stages until every path has taken `passes` times as many rows as there are. After each stage
-  // go_on(stage) is asked; false ends it. Stops also when after a pass the model has moved by less
-  // than tol of its norm and nothing was purged.
+  // Makes stages until every path has made `passes` passes over the rows. Calls go_on(stage) after
+  // each stage; false ends learning. Also ends if during a pass the model changed by less than tol
+  // of its norm and nothing was purged.
   //
-  // Between two stages rest() is called: the state is complete, and `resumed` learning of the same rows
-  // continues from it with the next stage.
-  template <class GoOn, class Rest>
+  // Calls between_stages() between two stages: the state is then complete, and a call with the same
+  // rows and with `resumed` continues from it.
+  template <class GoOn, class BetweenStages>
   void learn(const Batch& batch, std::int64_t passes, double tol, std::size_t jobs, GoOn&& go_on,
-             bool resumed, Rest&& rest) {
+             bool resumed, BetweenStages&& between_stages) {
     if (batch.rows == 0) return;
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_.count()));
-    const bool zeros = look_through(batch, team);
+    const bool zeros = check_rows(batch, team);
     StageWork<Real> work(batch, paths_, bursts_, team.size(), zeros, touched_);
     if (purged_ > 0) team.together([&](std::size_t w) { freeze_purged(w, team.size()); });
     if (!resumed) call_ = Call{};
@@ -86,7 +88,7 @@ class Stabilized {
       }
       if (call_.taken < passes * batch.rows) {
         walks_ = &work.walks();
-        rest();
+        between_stages();
         walks_ = nullptr;
       }
     }
@@ -96,10 +98,10 @@ class Stabilized {
     paths_.end_pass();
   }
 
-  bool fresh() const { return seen_ == 0 && taken_ == 0; }
+  bool is_new() const { return seen_ == 0 && taken_ == 0; }
 
   std::vector<double> mean() const { return paths_.mean(); }
-  double intercept() const { return 0.0; }  // the published rule has none
+  double intercept() const { return 0.0; }  // the published rule has no intercept
 
   Findings findings() const { return evidence_.findings(); }
 
@@ -116,9 +118,9 @@ class Stabilized {
     if (!sound) throw std::invalid_argument("the learner state is damaged");
   }
 
-  // What the state at a rest has besides: where the call of learn stands.
+  // Archives the progress of a call of learn, which is part of a state between two stages.
   template <class Archive>
-  void archive_rest(Archive& io) {
+  void archive_call(Archive& io) {
     if (walks_) {
       call_.tallies.clear();
       for (const Walk<Real>& walk : *walks_) call_.tallies.push_back(walk.tally());
@@ -129,12 +131,12 @@ class Stabilized {
   }
 
  private:
-  // Where a call of learn stands.
+  // The progress of a call of learn.
   struct Call {
-    std::int64_t taken = 0;      // rows, by each path
-    std::vector<Tally> tallies;  // of the walks, where learning is resumed
-    std::vector<double> mean;    // of the paths, when tol was last looked at
-    std::int64_t purged = -1;    // features by then
+    std::int64_t taken = 0;      // rows that each path has learned
+    std::vector<Tally> tallies;  // of the walks, if learning is resumed
+    std::vector<double> mean;    // of the paths, at the last check of tol
+    std::int64_t purged = -1;    // number of purged features, at that check
   };
 
   Stage report(const std::vector<Walk<Real>>& walks) const {
@@ -146,7 +148,7 @@ class Stabilized {
 
   void one_stage(Team& team, StageWork<Real>& work) {
     work.run(team, {stage_, K_, g0_, beta_}, quantile_.low(), quantile_.high());
-    team.together([&](std::size_t w) { weigh(work, w); });
+    team.together([&](std::size_t w) { evaluate(work, w); });
     for (std::size_t w = 0; w < work.workers(); ++w) {
       stable_ -= static_cast<std::int64_t>(work.purged(w).size());
       purged_ += static_cast<std::int64_t>(work.purged(w).size());
@@ -162,42 +164,42 @@ class Stabilized {
     ++stage_;
   }
 
-  // Adds up what the workers have counted of one's own features, and evaluates them.
-  void weigh(StageWork<Real>& work, std::size_t self) {
+  // Sums the counts of all workers for the features of one worker, and evaluates these.
+  void evaluate(StageWork<Real>& work, std::size_t self) {
     std::vector<std::uint64_t>& purged = work.purged(self);
     purged.clear();
-    work.tell(
+    work.each_count(
         self, [this](std::uint64_t j) { evidence_.fetch(j); },
         [this](std::uint64_t j, std::uint32_t b, std::uint32_t kb, std::uint32_t k)
             __attribute__((always_inline)) { evidence_.add(j, stage_, b, kb, k); },
         evidence_.evaluates(stage_),
         [&](std::uint64_t j) {
-          if (evidence_.weigh(j, stage_)) purged.push_back(j);
+          if (evidence_.evaluate(j, stage_)) purged.push_back(j);
         });
   }
 
-  // All that were ever purged: paths that were restored do not know.
+  // Freezes all purged features: restored paths do not have this information.
   void freeze_purged(std::size_t self, std::size_t workers) {
     for (std::size_t m = self; m < paths_.count(); m += workers)
       for (std::uint64_t j = 0; j < paths_.width(); ++j)
         if (evidence_.purged(j)) paths_.freeze(m, j);
   }
 
-  // Throws for the first bad row, marks the features of these rows that no rows before had, and
-  // returns whether there are stored zeros.
-  bool look_through(const Batch& batch, Team& team) {
+  // Throws for the first bad row, marks the features of these rows as seen, and returns
+  // whether there are stored zeros.
+  bool check_rows(const Batch& batch, Team& team) {
     const auto workers = static_cast<std::int64_t>(team.size());
-    std::vector<std::uint8_t> come(paths_.width());
+    std::vector<std::uint8_t> found(paths_.width());
     std::vector<char> zeros(team.size());
     team.together([&](std::size_t w) {
       const auto part = static_cast<std::int64_t>(w);
       zeros[w] = paths_.check(batch, part * batch.rows / workers, (part + 1) * batch.rows / workers,
-                              [&come](std::uint64_t j) {
-                                std::atomic_ref(come[j]).store(1, std::memory_order_relaxed);
+                              [&found](std::uint64_t j) {
+                                std::atomic_ref(found[j]).store(1, std::memory_order_relaxed);
                               });
     });
-    for (std::uint64_t j = 0; j < come.size(); ++j)
-      if (come[j] && evidence_.see(j)) ++seen_, ++stable_;
+    for (std::uint64_t j = 0; j < found.size(); ++j)
+      if (found[j] && evidence_.see(j)) ++seen_, ++stable_;
     if (stage_ > 0) d_ = static_cast<double>(stable_) / static_cast<double>(seen_);
     return std::find(zeros.begin(), zeros.end(), 1) != zeros.end();
   }
@@ -221,9 +223,9 @@ class Stabilized {
   double g0_ = 0.0, beta_ = 0.0, d_ = 1.0;
   std::int64_t K_ = 1;
   std::int64_t seen_ = 0, stable_ = 0, purged_ = 0;
-  double touched_ = 0.0;  // as StageWork knows it
+  double touched_ = 0.0;  // see StageWork
   Call call_;
-  const std::vector<Walk<Real>>* walks_ = nullptr;  // at a rest
+  const std::vector<Walk<Real>>* walks_ = nullptr;  // between two stages
 };
 
 }  // namespace thresher

@@ -4,11 +4,11 @@ namespace thresher {
 
 template <class Real>
 void StageWork<Real>::run(Team& team, const StagePlan& plan, Real low, Real high) {
-  sweeps_ = sweeping_pays(plan.K);
+  sweeps_ = sweep_is_faster(plan.K);
   team.together([&](std::size_t w) {
     Worker& worker = workers_[w];
     freeze(w);
-    worker.letters.clear();
+    worker.counts.clear();
     worker.sweep.end_stage();
     worker.ratios.size = 0;
     for (std::size_t m = w; m < paths_.count(); m += workers_.size()) {
@@ -21,7 +21,7 @@ void StageWork<Real>::run(Team& team, const StagePlan& plan, Real low, Real high
                 : listing_burst(walks_[m], paths_.cells(m), worker, plan);
       }
     }
-    worker.ratios.sift(low, high);
+    worker.ratios.collect(low, high);
   });
   std::size_t found = 0;
   for (const Worker& worker : workers_) found += worker.ratios.size;
@@ -42,16 +42,16 @@ void StageWork<Real>::listing_burst(Walk<Real>& walk, Cells& cells, Worker& work
     if (slope == 0.0 && rule_.counts_gradients) touched.back_to(before);
     else walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
   }
-  touched.truncate(cells, truncation(cells, plan), worker.ratios, worker.letters);
+  touched.truncate(cells, truncation(cells, plan), worker.ratios, worker.counts);
 }
 
 template <class Real>
 void StageWork<Real>::sweeping_burst(Walk<Real>& walk, Cells& cells, Worker& worker,
                                      const StagePlan& plan) {
-  typename Sweep<Real>::Idler nobody;
+  typename Sweep<Real>::NoLister none;
   for (std::int64_t t = 0; t < plan.K; ++t) {
     walk.next();
-    const double slope = walk.slope(cells, worker.row, nobody);
+    const double slope = walk.slope(cells, worker.row, none);
     if (slope != 0.0 || !rule_.counts_gradients)
       walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
   }
@@ -66,7 +66,7 @@ Truncation<Real> StageWork<Real>::truncation(const Cells& cells, const StagePlan
   return {Pack<Real>::all(static_cast<Real>(g)), !rule_.by_weight};
 }
 
-// The rule of the authors' code: the beta-quantile of the weights that are not zero.
+// The rule of the authors' code: the beta-quantile of the nonzero weights.
 template <class Real>
 double StageWork<Real>::quantile_of_weights(const Cells& cells, double beta) const {
   std::vector<Real> sizes;

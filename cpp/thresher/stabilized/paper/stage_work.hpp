@@ -1,8 +1,9 @@
-// What paths do in a stage of the published rule: n_K bursts each, K steps and a truncation (R-13.2 to
-// Workers share the paths out; what they have counted is then asked for, by feature.
+// The bursts of a stage of the published rule: each path makes n_K bursts of K steps and a
+// truncation. The paths are divided among the workers; their counts are then
+// read by feature.
 //
-// Used by the rule on one machine (stabilized/paper/stabilized.hpp), and for the paths of one part of the rows where there
-// are several (stabilized/paper/part.hpp).
+// Used by the rule on one machine (stabilized/paper/stabilized.hpp), and for the paths of one part
+// of the rows (stabilized/paper/part.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 
 namespace thresher {
 
-// What stays the same in all bursts.
+// What all bursts have in common.
 struct BurstRule {
   explicit BurstRule(const Params& params)
       : eta(params.number("eta0")),
@@ -32,7 +33,7 @@ struct BurstRule {
   bool counts_gradients, by_weight;
 };
 
-// What a stage begins with.
+// The values at the start of a stage.
 struct StagePlan {
   std::int64_t stage, K;
   double g0, beta;
@@ -43,7 +44,7 @@ class StageWork {
   using Cells = DenseStore<PathCell<Real>>;
 
  public:
-  // `zeros`: rows have stored zeros. `touched`: features that a burst sees, as far as is known.
+  // `zeros`: rows have stored zeros. `touched`: expected number of features that a burst sees.
   StageWork(const Batch& batch, Paths<Real>& paths, const BurstRule& rule, std::size_t workers,
             bool zeros, double touched = 0.0)
       : paths_(paths), rule_(rule), touched_(touched) {
@@ -51,17 +52,19 @@ class StageWork {
     for (std::size_t m = 0; m < paths.count(); ++m) walks_.emplace_back(batch, paths, m, zeros);
   }
 
-  // A stage of all paths. Before it, what was purged is frozen. Ratios are sifted by an interval.
+  // Runs a stage of all paths, after it has frozen the features that were purged. Collects the
+  // ratios from `low` to `high`.
   void run(Team& team, const StagePlan& plan, Real low, Real high);
 
-  // What all workers have counted of the features that are one's own, once a stage. add(j, b, kb, k) tells
-  // of some bursts or of all, a little before that comes fetch(j); and where it is wanted comes see(j),
-  // once or more often, when all of j was added.
+  // Reads the counts of all workers for the features of worker `self`; call it once per stage. It
+  // calls add(j, b, kb, k) one or more times for a feature, and fetch(j) a little earlier. If
+  // `wanted`, it calls see(j) one or more times after all counts of j were added.
   template <class Fetch, class Add, class See>
-  void tell(std::size_t self, const Fetch& fetch, const Add& add, bool wanted, const See& see) {
+  void each_count(std::size_t self, const Fetch& fetch, const Add& add, bool wanted,
+                  const See& see) {
     if (sweeps_) {
       for (std::uint64_t from = 0; from < paths_.width(); from += 64) {
-        if (Letters::owner(from, workers_.size()) != self) continue;
+        if (CountLists::owner(from, workers_.size()) != self) continue;
         for (std::uint64_t j = from; j < std::min(paths_.width(), from + 64); ++j) {
           bool seen = false;
           for (Worker& worker : workers_)
@@ -74,13 +77,13 @@ class StageWork {
       return;
     }
     for (const Worker& worker : workers_)
-      worker.letters.each(self, fetch, [&](std::uint64_t j, std::uint32_t k, std::uint32_t left) {
+      worker.counts.each(self, fetch, [&](std::uint64_t j, std::uint32_t k, std::uint32_t left) {
         add(j, left, 1u, k);
       });
     if (!wanted) return;
     for (const Worker& worker : workers_)
-      worker.letters.each(self, fetch,
-                          [&](std::uint64_t j, std::uint32_t, std::uint32_t) { see(j); });
+      worker.counts.each(self, fetch,
+                         [&](std::uint64_t j, std::uint32_t, std::uint32_t) { see(j); });
   }
 
   std::size_t workers() const { return workers_.size(); }
@@ -89,7 +92,8 @@ class StageWork {
   const std::vector<Walk<Real>>& walks() const { return walks_; }
   double touched() const { return touched_; }
 
-  // Features that are purged: what each worker writes here, all freeze before the next stage, or now.
+  // The purged features that a worker found. All workers freeze them in freeze(), or at the start
+  // of the next stage.
   std::vector<std::uint64_t>& purged(std::size_t worker) { return workers_[worker].purged; }
   void freeze(Team& team) {
     team.together([this](std::size_t w) { freeze(w); });
@@ -98,13 +102,13 @@ class StageWork {
  private:
   // Workers share nothing within a stage.
   struct Worker {
-    Worker(std::uint64_t width, std::size_t workers) : touched(width), letters(workers) {}
+    Worker(std::uint64_t width, std::size_t workers) : touched(width), counts(workers) {}
 
     Touched<Real> touched;
     Sweep<Real> sweep;
     Staged<Real> row;
     Ratios<Real> ratios;
-    Letters letters;
+    CountLists counts;
     std::vector<std::uint64_t> purged;
   };
 
@@ -114,12 +118,12 @@ class StageWork {
   Truncation<Real> truncation(const Cells& cells, const StagePlan& plan) const;
   double quantile_of_weights(const Cells& cells, double beta) const;
 
-  // A sweep costs about as much for a feature as the list does for a third of a touched one.
-  bool sweeping_pays(std::int64_t K) const {
+  // A sweep costs per feature about a third of what the list costs per touched feature.
+  bool sweep_is_faster(std::int64_t K) const {
     return touched_ > 0.3 * static_cast<double>(paths_.width()) && K <= Sweep<Real>::longest;
   }
 
-  // Purged features are frozen at 0, for good, in every path.
+  // Purged features stay 0 in every path.
   void freeze(std::size_t self) {
     for (const Worker& worker : workers_)
       for (std::size_t m = self; m < paths_.count(); m += workers_.size())
@@ -130,7 +134,7 @@ class StageWork {
   BurstRule rule_;
   std::vector<Worker> workers_;
   std::vector<Walk<Real>> walks_;
-  double touched_;  // features that a burst of the last stage saw, on average
+  double touched_;  // mean number of features that a burst of the last stage saw
   bool sweeps_ = false;
 };
 

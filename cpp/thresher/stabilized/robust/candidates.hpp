@@ -1,4 +1,4 @@
-// Rows with some of their features alone, copied so that many passes cost no more than what is left.
+// A copy of the rows with only some of their features, so that passes over it are faster.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace thresher {
 
 template <class Real>
 struct CandidateRows {
-  std::vector<std::uint64_t> ids;      // the features, by their numbers in the data, increasing
+  std::vector<std::uint64_t> ids;      // the features' numbers in the data, increasing
   std::vector<std::size_t> starts{0};  // row r is [starts[r], starts[r + 1])
-  std::vector<std::uint32_t> keys;     // places in `ids`
+  std::vector<std::uint32_t> keys;     // positions in `ids`
   std::vector<Real> x;
   std::vector<double> labels, weights;
   std::vector<double> norms;  // ||x||^2 of whole rows, times their weights
@@ -23,16 +23,16 @@ struct CandidateRows {
 
   std::size_t count() const { return labels.size(); }
 
-  // Checks all rows and takes what is not a feature; see(j, x) for every value that is not 0. Rows of
-  // weight 0 are left out, as if they were not there; pass_over(j) for their values.
-  template <class See, class PassOver>
-  void count_in(const Batch& batch, std::uint64_t width, See&& see, PassOver&& pass_over) {
+  // Checks all rows, and copies labels, weights and norms. Calls see(j, x) for every nonzero value.
+  // Ignores rows of weight 0; calls see_ignored(j) for their values.
+  template <class See, class SeeIgnored>
+  void count_in(const Batch& batch, std::uint64_t width, See&& see, SeeIgnored&& see_ignored) {
     Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);
     while (source.next()) {
       source.check_values();
       source.check_target();
       if (source.weight() == 0) {
-        each_value(source, [&](std::uint64_t j, Real) { pass_over(j); });
+        each_value(source, [&](std::uint64_t j, Real) { see_ignored(j); });
         continue;
       }
       double norm = 0.0;
@@ -46,7 +46,7 @@ struct CandidateRows {
     }
   }
 
-  // Copies the features that admits(j).
+  // Copies the features for which admits(j) is true.
   template <class Admits>
   void copy_from(const Batch& batch, std::uint64_t width, Admits&& admits) {
     std::vector<std::uint32_t> place(width, none);
@@ -55,7 +55,7 @@ struct CandidateRows {
     copy_to(batch, width, [&](std::uint64_t j) { return place[j]; });
   }
 
-  // Copies each feature to its place(j) in `ids`, but for those whose place is `none`.
+  // Copies the features j with place(j) != none; place(j) is the position of j in `ids`.
   template <class Place>
   void copy_to(const Batch& batch, std::uint64_t width, Place&& place) {
     Rows<Real> source(batch, Visit{nullptr, 0, batch.rows}, width);
@@ -68,13 +68,13 @@ struct CandidateRows {
     }
   }
 
-  // Leaves out the features that are gone(j).
-  template <class Gone>
-  void drop(Gone&& gone) {
+  // Removes the features for which removes(j) is true.
+  template <class Removes>
+  void drop(Removes&& removes) {
     std::vector<std::uint32_t> now(ids.size());
     std::size_t left = 0, end = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (gone(ids[i])) now[i] = none;
+      if (removes(ids[i])) now[i] = none;
       else now[i] = static_cast<std::uint32_t>(left), ids[left++] = ids[i];
     }
     ids.resize(left);

@@ -1,4 +1,5 @@
-// How the robust rule judges a feature, and how many stay (stabilized/robust/robust.hpp).
+// How the robust rule judges a feature, and how many features it keeps
+// (stabilized/robust/robust.hpp).
 #pragma once
 
 #include <algorithm>
@@ -12,30 +13,32 @@ struct RobustFeature {
   static constexpr std::int64_t kept = -1;
   static constexpr double unknown = -1.0;  // probability of a feature not judged yet
 
-  double Z = 0.0, W = 0.0;       // means over the paths, added up over the stages
+  double Z = 0.0, W = 0.0;       // means over the paths, summed over the stages
   double squares = 0.0;          // sum of x_j^2 over the rows
-  double probability = unknown;  // Pi_j of the last stage it took part in
+  double probability = unknown;  // Pi_j of its last stage
   double weight = 0.0;           // of the model
-  std::int64_t stages = 0;       // that had updates of it
-  std::int64_t rows = 0;         // that have it
+  std::int64_t stages = 0;       // number of stages that updated it
+  std::int64_t rows = 0;         // number of rows that have it
   std::int64_t updates = 0;      // over all paths and stages
-  std::int64_t purged = kept;    // the stage at whose end it was purged
+  std::int64_t purged = kept;    // the stage that purged it, at its end
 
   bool often_enough(double least_rows) const {
     return rows > 0 && static_cast<double>(rows) >= least_rows;
   }
 
-  // Takes the sums of z and w over `paths` paths, and how many of them have w above 0 and below.
+  // Adds the evidence of a stage: the sums of z and w over `paths` paths, and the number of paths
+  // with w above 0 and below 0.
   void judge(double z, double w, std::uint32_t plus, std::uint32_t minus, double paths) {
-    if (plus + minus == 0) return;  // nothing was learned of it here
+    if (plus + minus == 0) return;  // no path updated it
     Z += z / paths, W += w / paths, ++stages;
     probability = static_cast<double>(std::max(plus, minus)) / paths;
   }
 
   bool may_stay(double keep) const { return probability >= keep || probability == unknown; }
 
-  // The mean weight, and the sum of z as one z; in a stream features differ in how long they are known.
-  // Never negative, and never NaN, so that features have an order.
+  // |W_j Z_j| rms(x_j), with the mean weight and the sum of z over the root of the number of
+  // stages: in a stream this number differs between features. Never negative or NaN, so that
+  // features can be sorted.
   double score(double all_rows) const {
     const double rms = std::sqrt(squares / all_rows);
     const double times = std::max(1.0, static_cast<double>(stages));
@@ -44,13 +47,14 @@ struct RobustFeature {
   }
 };
 
-// As many as asked for, or the root of a tenth of rows times features that can be judged: more rows can
-// tell more features from noise, and of more features more are of use. Not below 400, or a third of
-// the features where these are fewer: so small a model needs no pruning that costs accuracy.
+// The number of features to keep: as given, or the square root of rows * judged / 10. With more
+// rows, more features can be distinguished from noise; and if there are more features, more of them
+// are useful. At least 400 are kept, or a third of the features if that is fewer: removing more
+// from such a small model would only reduce its accuracy.
 inline std::size_t robust_target(double asked, double rows, double judged) {
   if (asked > 0) return static_cast<std::size_t>(asked);
-  const double told_apart = std::sqrt(rows * judged / 10.0);
-  return static_cast<std::size_t>(std::max({10.0, std::min(400.0, judged / 3.0), told_apart}));
+  const double distinguishable = std::sqrt(rows * judged / 10.0);
+  return static_cast<std::size_t>(std::max({10.0, std::min(400.0, judged / 3.0), distinguishable}));
 }
 
 // How many of m features stay after a stage.

@@ -1,10 +1,11 @@
 #include "thresher/stabilized/robust/half_paths.hpp"
+#include "thresher/loss/losses.hpp"
 
 namespace thresher {
 
 template <class Real>
-PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& look, const Rows& rows,
-                                   const RowSizes& sizes, std::int64_t stage,
+PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& check_interrupt,
+                                   const Rows& rows, const RowSizes& sizes, std::int64_t stage,
                                    std::int64_t passes) const {
   const auto n = static_cast<std::int64_t>(rows.count()), half = half_of(rows);
   const auto walks = [&](std::size_t number, Path& path) {
@@ -20,12 +21,13 @@ PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& look
     };
     walk(rows, sizes, passes, orders, path);
   };
-  return all_paths(team, look, rows.ids.size(), walks);
+  return all_paths(team, check_interrupt, rows.ids.size(), walks);
 }
 
 template <class Real>
-PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& look, const Rows& rows,
-                                  const RowSizes& sizes, std::int64_t stage, std::int64_t passes,
+PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& check_interrupt,
+                                  const Rows& rows, const RowSizes& sizes, std::int64_t stage,
+                                  std::int64_t passes,
                                   const std::function<double(std::size_t)>& start,
                                   double bias) const {
   const std::size_t m = rows.ids.size();
@@ -37,7 +39,7 @@ PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& look,
     const auto orders = [&](std::int64_t pass) { return order(number, stage, pass, n); };
     walk(rows, sizes, passes, orders, path);
   };
-  return all_paths(team, look, m, walks);
+  return all_paths(team, check_interrupt, m, walks);
 }
 
 template <class Real>
@@ -52,7 +54,7 @@ void RobustPaths<Real>::walk(const Rows& rows, const RowSizes& sizes, std::int64
       start = std::floor(total / 2), window = total - start;
     }
     for (const std::int64_t row : order) {
-      if (path.looks()) return;
+      if (path.should_stop()) return;
       const auto r = static_cast<std::size_t>(row);
       const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
       const double share = std::max(0.0, t++ - start) / window;
@@ -65,7 +67,7 @@ void RobustPaths<Real>::walk(const Rows& rows, const RowSizes& sizes, std::int64
       const Outcome outcome = loss_(p, rows.labels[r]);
       path.tally.add(outcome, rows.weights[r]);
       const double g = rows.weights[r] * outcome.slope;
-      if (g == 0.0) continue;  // no gradient, no evidence
+      if (g == 0.0) continue;  // no gradient: no evidence
       const double norm = std::max(sizes.norm, rows.norms[r]);
       const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
       const double step_bias = -eta_ * g / std::max(sizes.weight, rows.weights[r]);  // its x is 1
@@ -93,7 +95,7 @@ void RobustPaths<Real>::set_z(Path& path) {
 
 template <class Real>
 PathSums RobustPaths<Real>::all_paths(
-    Team& team, const std::function<void()>& look, std::size_t features,
+    Team& team, const std::function<void()>& check_interrupt, std::size_t features,
     const std::function<void(std::size_t number, Path& path)>& walks) const {
   PathSums sums(features);
   std::vector<Path> wave(team.size());
@@ -103,7 +105,7 @@ PathSums RobustPaths<Real>::all_paths(
     team.each(count, [&](std::size_t i, std::size_t worker) {
       wave[i] = Path{};
       wave[i].ended = &ended;
-      if (worker == 0) wave[i].look = &look;
+      if (worker == 0) wave[i].check_interrupt = &check_interrupt;
       try {
         walks(first_ + from + i, wave[i]);
       } catch (...) {

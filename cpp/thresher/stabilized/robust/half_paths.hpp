@@ -1,5 +1,6 @@
-// What paths of the robust rule do with rows: SGD on halves of them, or on all (stabilized/robust/robust.hpp). It is the
-// same whether the rows are all there are, or those of one part of a cluster's rows (stabilized/robust/pieces.hpp).
+// The paths of the robust rule: SGD on halves of the rows, or on all rows
+// (stabilized/robust/robust.hpp). The rows are all rows, or those of one part on a cluster
+// (stabilized/robust/pieces.hpp).
 #pragma once
 
 #include <algorithm>
@@ -21,20 +22,20 @@
 
 namespace thresher {
 
-// How large rows are: means over all of them, wherever they are.
+// Means over all rows of all parts.
 struct RowSizes {
-  double norm;    // of weight times ||x||^2
-  double weight;  // of the weight
+  double norm;    // mean of weight times ||x||^2
+  double weight;  // mean weight
 };
 
-// What paths leave behind, added up in their order; by places in the rows' `ids`.
+// The results of paths, summed in the order of the paths; indexed by positions in the rows' `ids`.
 struct PathSums {
   std::vector<double> z, w;  // z of the first pass, and the mean of the second half of the iterates
-  std::vector<std::uint32_t> plus, minus;  // paths whose mean is above 0, and below
+  std::vector<std::uint32_t> plus, minus;  // number of paths whose mean is above 0, and below 0
   std::vector<std::int64_t> updates;
   double bias = 0.0;
   double loss = 0.0, weight = 0.0;  // progressive
-  std::int64_t rows = 0;            // that all paths together have taken
+  std::int64_t rows = 0;            // steps of all paths
 
   explicit PathSums(std::size_t features)
       : z(features), w(features), plus(features), minus(features), updates(features) {}
@@ -45,7 +46,7 @@ class RobustPaths {
   using Rows = CandidateRows<Real>;
 
  public:
-  // Paths first .. first + count - 1 of all that there are; both even, for paths go in pairs.
+  // Paths first .. first + count - 1; both numbers are even, because paths come in pairs.
   RobustPaths(const Loss& loss, const Params& params, std::size_t first, std::size_t count)
       : loss_(loss),
         paths_(static_cast<std::size_t>(params.number("paths"))),
@@ -59,7 +60,7 @@ class RobustPaths {
   std::size_t count() const { return count_; }
   std::int64_t refit_steps() const { return refit_steps_; }
 
-  // Enough steps for weights to say something on small sets; on large ones a pass or two has more.
+  // Small data sets need several passes for meaningful weights; for large ones, two are enough.
   std::int64_t stage_passes(const Rows& rows) const {
     const std::int64_t half = half_of(rows);
     return std::max<std::int64_t>(2, (stage_steps_ + half - 1) / half);
@@ -72,21 +73,21 @@ class RobustPaths {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(rows.count()) / 2);
   }
 
-  // A stage's evidence: pairs of paths through the two halves of random splits of the rows, from w = 0.
-  // `look` is called now and then by the caller's own thread, and throws on Ctrl-C.
-  PathSums halves(Team& team, const std::function<void()>& look, const Rows& rows,
+  // The evidence of a stage: pairs of paths learn from the two halves of random splits of the rows,
+  // from w = 0. The caller's thread sometimes calls `check_interrupt`, which throws on Ctrl-C.
+  PathSums halves(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
                   const RowSizes& sizes, std::int64_t stage, std::int64_t passes) const;
 
-  // Paths through all rows, each in orders of its own, from the weights start(place) and a bias.
-  PathSums whole(Team& team, const std::function<void()>& look, const Rows& rows,
+  // Paths learn from all rows, each in its own orders, from the weights start(position) and a bias.
+  PathSums whole(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
                  const RowSizes& sizes, std::int64_t stage, std::int64_t passes,
                  const std::function<double(std::size_t)>& start, double bias) const;
 
  private:
-  // What a path leaves behind, feature by feature.
+  // The result of a path for one feature.
   struct Cell {
     Real w = 0, squares = 0;
-    Real late = 0;  // sum of updates, each times the share of the averaged iterates before it
+    Real late = 0;  // sum of updates, each times the share of averaged iterates before it
     std::uint32_t updates = 0;
   };
   struct Path {
@@ -94,14 +95,14 @@ class RobustPaths {
     std::vector<Real> z;
     double bias = 0.0, late_bias = 0.0;
     Tally tally;
-    std::atomic<bool>* ended = nullptr;           // one for all paths
-    const std::function<void()>* look = nullptr;  // of the caller's own path: throws on Ctrl-C
+    std::atomic<bool>* ended = nullptr;  // shared by all paths: whether one of them threw
+    const std::function<void()>* check_interrupt = nullptr;  // in the caller's thread only
     std::uint32_t rows = 0;
 
-    // Whether to go home; now and then it looks for Ctrl-C.
-    bool looks() {
+    // Whether to stop; checks every 1024 rows.
+    bool should_stop() {
       if (++rows % 1024 != 0) return false;
-      if (look) (*look)();
+      if (check_interrupt) (*check_interrupt)();
       return ended->load(std::memory_order_relaxed);
     }
   };
@@ -111,15 +112,15 @@ class RobustPaths {
     return permutation(seed_, path, static_cast<std::uint64_t>((stage << 20) + pass), rows);
   }
 
-  // SGD over all rows of `orders(0)`, `orders(1)`, ...; z of the first pass; the mean of the second half.
+  // SGD over the rows of orders(0), orders(1), ...; sets z after the first pass.
   void walk(const Rows& rows, const RowSizes& sizes, std::int64_t passes,
             const std::function<std::vector<std::int64_t>(std::int64_t)>& orders, Path& path) const;
 
   static void set_z(Path& path);
 
-  // Paths in waves of as many as there are workers, added up in the order of the paths, so that sums do
-  // not depend on the number of workers.
-  PathSums all_paths(Team& team, const std::function<void()>& look, std::size_t features,
+  // Runs as many paths at a time as there are workers. Sums them in the order of the paths, so that
+  // sums do not depend on the number of workers.
+  PathSums all_paths(Team& team, const std::function<void()>& check_interrupt, std::size_t features,
                      const std::function<void(std::size_t number, Path& path)>& walks) const;
   static void add(const Path& path, PathSums& sums);
 

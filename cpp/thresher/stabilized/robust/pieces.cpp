@@ -31,7 +31,7 @@ class PartOf final : public RobustPart {
 
   void add(const Batch& batch) override {
     check(Phase::adding);
-    phase_ = Phase::broken;  // until all rows were taken
+    phase_ = Phase::broken;  // if an error follows
     const auto see = [this](std::uint64_t j, double x) {
       const std::uint32_t at = place(j);
       ++counts_.rows[at], ++counts_.documents[at], counts_.squares[at] += x * x;
@@ -57,7 +57,7 @@ class PartOf final : public RobustPart {
     RowsOfFeatures found{rows_.ids, permuted(counts_.rows, order),
                          permuted(counts_.documents, order), permuted(counts_.squares, order)};
     counts_ = {}, phase_ = Phase::ended;
-    std::size_t i = 0;  // those of rows of weight 0 alone are none of the part's
+    std::size_t i = 0;  // drops features that only rows of weight 0 have
     rows_.drop([&](std::uint64_t) { return found.rows[i++] == 0; });
     return found;
   }
@@ -78,24 +78,24 @@ class PartOf final : public RobustPart {
   const std::vector<std::uint64_t>& features() const override { return rows_.ids; }
 
   PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
-                  const Look& look) const override {
+                  const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
-    return paths_.halves(team, look, rows_, sizes, stage, paths_.stage_passes(rows_));
+    return paths_.halves(team, check_interrupt, rows_, sizes, stage, paths_.stage_passes(rows_));
   }
 
   PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
                  std::span<const double> start, double bias, std::size_t jobs,
-                 const Look& look) const override {
+                 const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
-    if (passes < 1) throw std::invalid_argument("passes: 1 or more");
+    if (passes < 1) throw std::invalid_argument("passes must be at least 1");
     if (!start.empty() && start.size() != rows_.ids.size())
-      throw std::invalid_argument("one weight for each feature that is left");
+      throw std::invalid_argument("start must have one weight for each feature that is left");
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
     const auto at = [&](std::size_t i) { return start.empty() ? 0.0 : start[i]; };
-    return paths_.whole(team, look, rows_, sizes, stage, passes, at, bias);
+    return paths_.whole(team, check_interrupt, rows_, sizes, stage, passes, at, bias);
   }
 
  private:
@@ -103,16 +103,16 @@ class PartOf final : public RobustPart {
 
   void check(Phase wanted) const {
     if (phase_ == wanted) return;
-    throw std::invalid_argument(phase_ == Phase::broken  ? "a part had a bad row"
-                                : phase_ == Phase::ended ? "rows come before the end of a part"
-                                                         : "a part is used after its end");
+    throw std::invalid_argument(phase_ == Phase::broken  ? "the part had a bad row"
+                                : phase_ == Phase::ended ? "add rows before end()"
+                                                         : "call end() after the last rows");
   }
 
   std::size_t workers(std::size_t jobs) const {
     return std::min(std::max<std::size_t>(jobs, 1), paths_.count());
   }
 
-  // The place of a feature in the order in which features came.
+  // The position of a feature, in the order of first occurrence.
   std::uint32_t place(std::uint64_t j) {
     const auto [found, is_new] =
         places_.try_emplace(j, static_cast<std::uint32_t>(counts_.keys.size()));
@@ -129,7 +129,7 @@ class PartOf final : public RobustPart {
   Rows rows_;
   double norms_ = 0.0, weights_ = 0.0;
   std::unordered_map<std::uint64_t, std::uint32_t> places_;  // while rows are added
-  RowsOfFeatures counts_;                                    // likewise, in the order of places
+  RowsOfFeatures counts_;                                    // also, in the order of positions
   Phase phase_ = Phase::adding;
 };
 
@@ -139,7 +139,7 @@ std::unique_ptr<RobustPart> make_robust_part(const std::string& dtype, std::uint
                                              const Params& params, std::size_t first,
                                              std::size_t count) {
   if (first % 2 || count % 2 || count == 0)
-    throw std::invalid_argument("a part has whole pairs of paths");
+    throw std::invalid_argument("first and count must be even: paths come in pairs");
   if (dtype == "float32") return std::make_unique<PartOf<float>>(width, params, first, count);
   if (dtype == "float64") return std::make_unique<PartOf<double>>(width, params, first, count);
   throw std::invalid_argument("unknown dtype '" + dtype + "'");
@@ -189,7 +189,7 @@ void RobustRange::add(const Found& found) {
     while (at < left_.size() && keys_[left_[at]] < found.keys[i]) ++at;
     if (at == left_.size() || keys_[left_[at]] != found.keys[i])
       throw std::invalid_argument("feature " + std::to_string(found.keys[i]) +
-                                  " is not one that is left, or comes twice");
+                                  " is not left, or occurs twice");
     sums_.w[at] += found.w[i], sums_.updates[at] += found.updates[i];
     if (!found.z.empty())
       sums_.z[at] += found.z[i], sums_.plus[at] += found.plus[i], sums_.minus[at] += found.minus[i];
@@ -205,7 +205,7 @@ std::size_t RobustRange::judge(double rows, double keep) {
     feature.updates += sums_.updates[i];
     feature.judge(sums_.z[i], sums_.w[i], sums_.plus[i], sums_.minus[i],
                   static_cast<double>(paths_[left_[i]]));
-    // The bits of doubles that are not negative have the order of the doubles.
+    // The bits of doubles >= 0 have the same order as the doubles.
     if (feature.may_stay(keep))
       ++may_stay, ranks_[i] = std::bit_cast<std::uint64_t>(feature.score(rows)) + 1;
   }
@@ -216,7 +216,7 @@ std::size_t RobustRange::judge(double rows, double keep) {
 std::vector<std::int64_t> RobustRange::histogram(std::uint64_t tied, std::uint64_t prefix,
                                                  unsigned shift, unsigned bits) const {
   if (bits == 0 || bits > 20 || shift > 64 - bits)
-    throw std::invalid_argument("bits and shift: within 64 bits, and 20 bits at a time");
+    throw std::invalid_argument("bits must be 1 to 20, and bits + shift at most 64");
   std::vector<std::int64_t> counts(std::size_t{1} << bits);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (ranks_[i] == 0 || (tied != 0 && ranks_[i] != tied)) continue;
@@ -229,7 +229,7 @@ std::vector<std::int64_t> RobustRange::histogram(std::uint64_t tied, std::uint64
 
 std::vector<std::uint64_t> RobustRange::purge(std::int64_t stage, std::uint64_t rank,
                                               std::uint64_t last) {
-  if (ranks_.size() != left_.size()) throw std::invalid_argument("features are judged first");
+  if (ranks_.size() != left_.size()) throw std::invalid_argument("call judge() before purge()");
   std::vector<std::uint64_t> gone;
   std::size_t stay = 0;
   for (std::size_t i = 0; i < left_.size(); ++i) {
@@ -244,7 +244,7 @@ std::vector<std::uint64_t> RobustRange::purge(std::int64_t stage, std::uint64_t 
   return gone;
 }
 
-void RobustRange::settle() {
+void RobustRange::set_weights() {
   for (std::size_t i = 0; i < left_.size(); ++i) {
     RobustFeature& feature = features_[left_[i]];
     feature.updates += sums_.updates[i];

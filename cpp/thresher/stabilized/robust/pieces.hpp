@@ -1,9 +1,9 @@
-// The robust rule in pieces, for rows on several machines: parts have rows, and let their paths walk through
-// them; ranges have features, and judge them by what all parts have found. With one part, and any number of
-// ranges, the result is that of stabilized/robust/robust.hpp to the last bit.
+// The robust rule for rows on several machines. A part has rows, and paths that learn from them. A
+// range has features, and judges them by the results of all parts. With one part, and any number of
+// ranges, the result is bit-identical to that of stabilized/robust/robust.hpp.
 //
-// Of several parts, each feature's sums are over the paths of those parts whose rows have it, and are added up
-// in the order of the parts: a feature that one part alone has is not diluted by the others.
+// With several parts, the sums of a feature are over the paths of those parts whose rows have it,
+// in the order of the parts: a feature that only one part has gets no zeros from the others.
 #pragma once
 
 #include <cstddef>
@@ -22,50 +22,51 @@
 
 namespace thresher {
 
-// What rows say of features before anything is learned; keys increase.
+// Counts of features before learning; keys increase.
 struct RowsOfFeatures {
   std::vector<std::uint64_t> keys;
-  std::vector<std::int64_t> rows;       // of weight above 0 that have it
-  std::vector<std::int64_t> documents;  // of any weight
+  std::vector<std::int64_t> rows;       // number of rows of weight above 0 that have it
+  std::vector<std::int64_t> documents;  // the same for rows of any weight
   std::vector<double> squares;          // sum of x^2 over `rows`
 };
 
 class RobustPart {
  public:
-  using Look = std::function<void()>;
+  using CheckInterrupt = std::function<void()>;
 
   virtual ~RobustPart() = default;
 
-  // Takes rows, block by block; end() after the last, and before all else. After a bad row the part is of no
-  // use.
+  // Copies a block of rows. Call end() after the last block, before any other function. After an
+  // error the part cannot be used any more.
   virtual void add(const Batch& batch) = 0;
   virtual RowsOfFeatures end() = 0;
 
   virtual std::int64_t rows() const = 0;         // of weight above 0
-  virtual std::int64_t refit_steps() const = 0;  // that a path through all rows makes at least
+  virtual std::int64_t refit_steps() const = 0;  // least number of steps of a path of whole()
   virtual double norms() const = 0;              // sum of their weights times ||x||^2
   virtual double weights() const = 0;            // sum of their weights
 
-  // Leaves out all features but these, or just these; given in increasing order.
+  // retain() removes all other features, drop() removes these; keys increase.
   virtual void retain(std::span<const std::uint64_t> keys) = 0;
   virtual void drop(std::span<const std::uint64_t> keys) = 0;
   virtual const std::vector<std::uint64_t>& features() const = 0;
 
-  // The part's paths through halves of its rows, or through all of them; as RobustPaths.
+  // The part's paths on halves of its rows, or on all of them: see RobustPaths.
   virtual PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
-                          const Look& look) const = 0;
-  // Paths through all rows start from these weights, of the features in their order, or from 0.
+                          const CheckInterrupt& check_interrupt) const = 0;
+  // `start`: one weight for each of features(), or empty to start from 0.
   virtual PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
                          std::span<const double> start, double bias, std::size_t jobs,
-                         const Look& look) const = 0;
+                         const CheckInterrupt& check_interrupt) const = 0;
 };
 
-// Paths first .. first + count - 1, both even. width: features are below it; 0: any 64-bit key.
+// A part with the paths first .. first + count - 1, both even. Features are below `width`; 0: any
+// 64-bit key.
 std::unique_ptr<RobustPart> make_robust_part(const std::string& dtype, std::uint64_t width,
                                              const Params& params, std::size_t first,
                                              std::size_t count);
 
-// What parts have found of features in a stage, or in the refit (which has no z and no signs).
+// The results of a part in a stage, or in the refit (without z and signs).
 struct Found {
   std::span<const std::uint64_t> keys;  // increasing
   std::span<const double> z, w;
@@ -75,41 +76,42 @@ struct Found {
 
 class RobustRange {
  public:
-  // All that decides how it goes on, between two stages.
+  // The state between two stages.
   struct State {
-    std::vector<std::uint64_t> keys;  // of all features, and of each:
+    std::vector<std::uint64_t> keys;  // of all features, and for each:
     std::vector<std::int64_t> rows, documents;
     std::vector<std::uint8_t> admitted;
-    std::vector<double> probability;  // of those admitted
+    std::vector<double> probability;  // of admitted features
     std::vector<std::int64_t> updates, purged;
-    std::vector<double> Z, W, squares, weight;  // of those that are left
+    std::vector<double> Z, W, squares, weight;  // of features that are left
     std::vector<std::int64_t> stages;
     std::vector<std::uint32_t> paths;
   };
 
-  // Takes the counts of a part that has so many paths.
+  // Adds the counts of a part with `paths` paths.
   void count(std::span<const std::uint64_t> keys, std::span<const std::int64_t> rows,
              std::span<const std::int64_t> documents, std::span<const double> squares,
              std::uint32_t paths);
-  // Admits the features that enough rows have, and returns them.
+  // Admits the features that at least `least_rows` rows have, and returns them.
   std::vector<std::uint64_t> admit(double least_rows);
   std::size_t left() const { return left_.size(); }
 
-  // Takes what a part has found of features that are left.
+  // Adds the results of a part for features that are left.
   void add(const Found& found);
-  // Ends a stage: judges all by what was added; returns how many may stay. Their ranks are those of
-  // their scores.
+  // Ends a stage: judges all features by what was added, and returns how many may stay. The rank of
+  // a feature is a number with the same order as its score.
   std::size_t judge(double rows, double keep);
 
-  // How many of the features that may stay have a rank whose leading bits are `prefix`, by the next
-  // `bits` bits, above the lowest `shift`. With `tied`, of the features of that rank, the same of ~key.
+  // Takes the features that may stay and whose rank starts with the bits `prefix`. Counts them by
+  // the next `bits` bits of the rank, which are above its lowest `shift` bits. If `tied` is not 0,
+  // it takes only features of that rank, and uses the bits of ~key instead of the rank.
   std::vector<std::int64_t> histogram(std::uint64_t tied, std::uint64_t prefix, unsigned shift,
                                       unsigned bits) const;
-  // Purges all below a rank, and of that rank those with keys above `last`; returns them.
+  // Purges the features below a rank, and those of that rank with keys above `last`; returns them.
   std::vector<std::uint64_t> purge(std::int64_t stage, std::uint64_t rank, std::uint64_t last);
 
-  // Ends the refit: the weights are the means of what was added.
-  void settle();
+  // Ends the refit: sets the weights to the means of what was added.
+  void set_weights();
 
   SparseWeights weights() const;
   Findings findings() const;
@@ -124,8 +126,8 @@ class RobustRange {
   std::vector<std::int64_t> documents_;
   std::vector<std::uint32_t> paths_;  // of the parts whose rows have the feature
   std::vector<std::uint8_t> admitted_;
-  std::vector<std::size_t> left_;     // places of those that are neither rare nor purged
-  std::vector<std::uint64_t> ranks_;  // of those left, within a stage; 0: may not stay
+  std::vector<std::size_t> left_;     // positions of features that are admitted and not purged
+  std::vector<std::uint64_t> ranks_;  // of features that are left, in a stage; 0: may not stay
   PathSums sums_{0};                  // of those left
 };
 

@@ -1,26 +1,28 @@
-// The stabilized rule made robust: evidence against noise, over long bursts (docs/decisions/0007).
+// The robust variant of the stabilized rule: it measures evidence against noise, over long bursts
+// (docs/decisions/0007).
 //
-// What stays of stabilized/paper/stabilized.hpp: several paths, counting only steps that had a gradient, a selection
-// probability, purging for good, a rejection share, and the mean of the paths. What changes is how a
-// feature is judged. M paths of SGD walk through random halves of the rows, two paths through the two
-// halves of one split, several passes from w = 0. Of each path,
+// Like stabilized/paper/stabilized.hpp it has several paths, counts of steps that had a gradient, a
+// selection probability, a purge that is final, a rejection share, and the mean of the paths. It
+// differs in how a feature is judged. M paths of SGD learn from random halves of the rows: two
+// paths from the two halves of one split, with several passes from w = 0. For each path,
 //
-//   z_j   sum of its first pass's single updates of w_j over the root of their sum of squares: k updates
-//         that agree give sqrt(k), k updates that do not about 1. What was seen once weighs 1
-//   w_j   the mean of its iterates in the second half of its steps
+//   z_j   sum of the updates of w_j in its first pass, divided by the root of the sum of their
+//         squares: k equal updates give sqrt(k), k random ones about 1, a single one gives 1
+//   w_j   mean of its iterates in the second half of its steps
 //
-// and at the end of the stage, with Z_j the sum over all s stages of the mean of z_j over the paths, over
-// the root of s, and W_j the mean of w_j over paths and stages,
+// At the end of stage s, Z_j is the sum over all stages of the mean of z_j over the paths, divided
+// by the root of s, W_j is the mean of w_j over paths and stages, and
 //
-//   Pi_j    the share of the paths whose w_j has the sign of most
-//   score   |W_j Z_j| rms(x_j):  how much a feature moves predictions, times how little of it is noise
+//   Pi_j    the share of the paths whose w_j has the more frequent sign
+//   score   |W_j Z_j| rms(x_j): how much a feature changes predictions, times how certain that is
 //
-// Features with Pi_j < keep are purged, and of the rest those of lowest score: a share `rejection`, or
-// as many as exceed `target`. When no more than `target` are left, M paths through all rows, each in an
-// order of its own, learn the weights anew on the features that stayed; the model is their mean.
+// Features with Pi_j < keep are purged, and then those of lowest score: a share `rejection`, or as
+// many as exceed `target`. When at most `target` are left, M paths learn the weights of these
+// features again, from all rows, each in its own order. The model is the mean of these paths.
 //
-// Rows are copied without the features purged, so that later stages cost less (stabilized/robust/candidates.hpp). What paths
-// do is in robust_paths.hpp, how a feature is judged in robust_feature.hpp.
+// What makes it fast: rows are copied without the purged features, so that later stages cost less
+// (stabilized/robust/candidates.hpp). The paths are in stabilized/robust/half_paths.hpp, the
+// judgement of a feature in stabilized/robust/feature.hpp.
 #pragma once
 
 #include <algorithm>
@@ -54,19 +56,22 @@ class Robust {
     if (width == 0) throw std::invalid_argument("the stabilized rule needs a width");
   }
 
-  // Stages until no more than the target are left, then a new start for the weights that stayed. After
-  // each stage go_on(stage) is asked; false ends the stages, and what is too much goes at once.
+  // Makes stages until at most the target number of features is left, then learns their weights
+  // again. Calls go_on(stage) after each stage; false ends the stages, and purges down to the
+  // target at once.
   //
-  // In a stream, each call adds the evidence of its rows, and weights go on from where they were.
-  // Features are purged when enough rows have come since the last time: a few rows cannot condemn.
+  // In a stream, each call adds the evidence of its rows, and continues from the current weights.
+  // It purges features only after enough rows since the last purge: a few rows are too little
+  // evidence.
   //
-  // After the purge rest() is called: the state is complete, and `resumed` learning of the same rows,
-  // which are then not counted again, continues from it with the next stage or the new start.
-  template <class GoOn, class Rest>
+  // Calls between_stages() after a purge: the state is then complete, and a call with the same rows
+  // and with `resumed` continues from it. It does not count the rows again.
+  template <class GoOn, class BetweenStages>
   void learn(const Batch& batch, std::int64_t passes, double, std::size_t jobs, GoOn&& go_on,
-             bool resumed, Rest&& rest) {
+             bool resumed, BetweenStages&& between_stages) {
     if (batch.rows == 0) return;
-    if (resumed && streams_) throw std::invalid_argument("a stream is not resumed within a batch");
+    if (resumed && streams_)
+      throw std::invalid_argument("learning from a stream cannot be resumed within a batch");
     Team team(std::min(std::max<std::size_t>(jobs, 1), paths_.count()));
     Rows rows = read(batch, resumed);
     if (rows.count() == 0) return;
@@ -74,18 +79,18 @@ class Robust {
     rows_since_purge_ += static_cast<std::int64_t>(rows.count());
     const bool purges = !streams_ || rows_since_purge_ >= purge_rows;
     if (purges) rows_since_purge_ = 0;
-    const std::function<void()> look = [&] { go_on(Stage{}); };
+    const std::function<void()> check_interrupt = [&] { go_on(Stage{}); };
     bool going_on = true;
     bool stages_left = !resumed || rows.ids.size() > target;
     while (stages_left) {
-      one_stage(team, look, rows);
+      one_stage(team, check_interrupt, rows);
       going_on = go_on(report(rows));
       if (purges)
         purge(rows, going_on ? robust_size_after(rows.ids.size(), target, rejection_) : target);
       stages_left = going_on && purges && rows.ids.size() > target;
-      if (going_on) rest();
+      if (going_on) between_stages();
     }
-    refit(team, look, rows, going_on ? passes : 1);
+    refit(team, check_interrupt, rows, going_on ? passes : 1);
     go_on(report(rows));
   }
 
@@ -95,7 +100,7 @@ class Robust {
     return w;
   }
   double intercept() const { return bias_; }
-  bool fresh() const { return rows_ == 0; }
+  bool is_new() const { return rows_ == 0; }
 
   Findings findings() const {
     Findings found;
@@ -114,18 +119,18 @@ class Robust {
         rows_since_purge_ < 0)
       throw std::invalid_argument("the learner state is damaged");
   }
-  // The state at a rest has nothing else in it.
+  // Between two stages, no more than archive() saves is needed.
   template <class Archive>
-  void archive_rest(Archive&) {}
+  void archive_call(Archive&) {}
 
  private:
   using Feature = RobustFeature;
   static constexpr std::int64_t kept = Feature::kept;
-  static constexpr std::int64_t purge_rows = 500;  // of a stream between two times
+  static constexpr std::int64_t purge_rows = 500;  // of a stream, between two purges
 
   // ---- reading the rows ----------------------------------------------------------------------
 
-  // The rows with the features that can be judged; others wait until they have been seen often enough.
+  // Copies the rows with the features that can be judged: those that enough rows have.
   Rows read(const Batch& batch, bool counted) {
     Rows rows;
     const auto see = [&](std::uint64_t j, double x) {
@@ -159,10 +164,10 @@ class Robust {
   // ---- a stage -------------------------------------------------------------------------------
 
   // The evidence of one stage.
-  void one_stage(Team& team, const std::function<void()>& look, const Rows& rows) {
+  void one_stage(Team& team, const std::function<void()>& check_interrupt, const Rows& rows) {
     ++stage_;
     const std::int64_t passes = streams_ ? 2 : paths_.stage_passes(rows);
-    const PathSums sums = paths_.halves(team, look, rows, sizes(), stage_, passes);
+    const PathSums sums = paths_.halves(team, check_interrupt, rows, sizes(), stage_, passes);
     taken_ += passes * paths_.half_of(rows);
     count(sums);
     for (std::size_t i = 0; i < rows.ids.size(); ++i) {
@@ -173,7 +178,8 @@ class Robust {
     stable_ = static_cast<std::int64_t>(rows.ids.size());
   }
 
-  // Keeps the `size` features of highest score, of equal ones the first; those below `keep` go anyway.
+  // Keeps at most `size` features with a probability of at least `keep`: those of highest score,
+  // among equal scores the first. Purges all others.
   void purge(Rows& rows, std::size_t size) {
     const std::size_t m = rows.ids.size();
     std::vector<double> score(m);
@@ -197,14 +203,17 @@ class Robust {
     stable_ = static_cast<std::int64_t>(rows.ids.size());
   }
 
-  // The weights of what is left: the mean over the second half of the steps, and over the paths.
-  void refit(Team& team, const std::function<void()>& look, const Rows& rows, std::int64_t passes) {
-    if (streams_)  // a few passes at first, later one
+  // Learns the weights of the features that are left: the mean over the second half of the steps,
+  // and over the paths.
+  void refit(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
+             std::int64_t passes) {
+    if (streams_)  // a few passes at first, later one pass
       passes = std::clamp<std::int64_t>((paths_.refit_steps() + rows_ - 1) / rows_, 1, 4);
     else passes = paths_.refit_passes(rows, passes);
     ++stage_;
     const auto start = [&](std::size_t i) { return features_[rows.ids[i]].weight; };
-    const PathSums sums = paths_.whole(team, look, rows, sizes(), stage_, passes, start, bias_);
+    const PathSums sums =
+        paths_.whole(team, check_interrupt, rows, sizes(), stage_, passes, start, bias_);
     taken_ += passes * static_cast<std::int64_t>(rows.count());
     count(sums);
     for (std::size_t i = 0; i < rows.ids.size(); ++i) {

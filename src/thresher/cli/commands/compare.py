@@ -111,7 +111,9 @@ def _source(
     options: CompareOptions, files: Sequence[str], reading: dict[str, Any] | None = None
 ) -> Source:
     source = scan(list(files), **(options.reading if reading is None else reading))
-    source.spare(options.html, options.output, options.checkpoint, quarantine_of(options.reading))
+    source.refuse_outputs(
+        options.html, options.output, options.checkpoint, quarantine_of(options.reading)
+    )
     return source
 
 

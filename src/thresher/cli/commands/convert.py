@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thresher.data.scan import scan
-from thresher.data.writing import FORMATS, format_of, write
+from thresher.data.writing import WRITTEN, format_of, write
 from thresher.errors import ParameterError
 
 
@@ -16,11 +16,11 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
     if len(files) < 2:
         raise ParameterError("convert needs files to read, and a file to write")
     *data, output = files
-    if to is not None and to not in FORMATS:
-        raise ParameterError(f"--to must be one of {', '.join(FORMATS)}; got {to!r}")
+    if to is not None and to not in WRITTEN:
+        raise ParameterError(f"--to must be one of {', '.join(WRITTEN)}; got {to!r}")
     to = to or format_of(output)
     source = scan(data, **reading)
-    source.spare(output)
+    source.refuse_outputs(output)
     rows = write(source, output, to)
     if source.bad_lines.warning:
         print(f"warning: {source.bad_lines.warning}", file=sys.stderr)

@@ -47,7 +47,7 @@ def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None
     source = None
     if data:
         source = scan(list(data), **{**reading_of(model, {}), "labelled": True})
-        source.spare(html)
+        source.refuse_outputs(html)
     write(model, html, source, title=os.path.basename(file), file=file)
 
 

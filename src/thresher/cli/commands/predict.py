@@ -15,7 +15,7 @@ from thresher.atomic import naming, written_whole
 from thresher.data.scan import scan
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
-from thresher.model.links import labels, of_labels, probabilities, scores, values
+from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
 
 KINDS = ("label", "probability", "raw")
@@ -33,7 +33,7 @@ def predict(
     model = load(model_file)
     render = renderer(model, kind)
     source = scan(list(data), **reading_of(model, reading))
-    source.spare(output)
+    source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
     with _opened(output) as out:
         for block, raw in model.raw_blocks(source):
@@ -123,7 +123,7 @@ def _label_sets(
         chosen = np.flatnonzero(row >= decision_at)
         chosen = chosen[np.argsort(-row[chosen], kind="stable")]
         if kind == "probability":
-            shares = of_labels(row - decision_at, model.loss)  # one probability per label
+            shares = label_probabilities(row - decision_at, model.loss)
             lines.append(",".join(f"{classes[k]}:{shares[k]:.4g}" for k in chosen))
         else:
             lines.append(",".join(str(classes[k]) for k in chosen))

@@ -74,7 +74,7 @@ def train(options: TrainOptions) -> int:
     model.save(options.model)
     if checkpoints:
         clear_leftovers(options.checkpoint_file)
-        if os.path.exists(options.checkpoint_file):
+        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
             os.unlink(options.checkpoint_file)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0
@@ -83,7 +83,7 @@ def train(options: TrainOptions) -> int:
 def opened(options: TrainOptions, observer: TrainingProgress, *outputs: str | None) -> Source:
     """Return the source of the data; only its first bytes have been read."""
     source = observer.watched(scan(list(options.data), **options.reading))
-    source.spare(*outputs, options.cache, quarantine_of(options.reading))
+    source.refuse_outputs(*outputs, options.cache, quarantine_of(options.reading))
     return source
 
 

@@ -17,8 +17,9 @@ from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import estimator_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.data.scan import scan
+from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.engine.loop import ContinueLater
-from thresher.distributed.fitting import ClusterFit, ClusterOptions
+from thresher.distributed.options import ClusterOptions
 from thresher.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -34,22 +35,32 @@ def train_on_cluster(options: TrainOptions) -> int:
     estimator = estimator_of(specification_of(options))
     observer = progress_for(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
-    source.spare(options.model, folder)
-    wishes = ClusterOptions(
-        options.mode, options.ray, options.workers, options.parts, options.rounds, options.batch,
-        options.blocks, folder, options.resume, stages_of(options.every), names=options.names,
+    source.refuse_outputs(options.model, folder)
+    cluster_options = ClusterOptions(
+        mode=options.mode,
+        address=options.ray,
+        workers=options.workers,
+        parts=options.parts,
+        rounds=options.rounds,
+        batch=options.batch,
+        blocks=options.blocks,
+        checkpoint=folder,
+        resume=options.resume,
+        every=stages_of(options.every),
+        keep_checkpoint=options.keep_checkpoint,
+        names=options.names,
         reading=options.reading,
-    )  # fmt: skip
-    fitting = ClusterFit(estimator, list(options.data), wishes)
+    )
+    fitting = ClusterFit(estimator, list(options.data), cluster_options)
 
-    def check(agreed: SurveyResult) -> None:
+    def check(survey: SurveyResult) -> None:
         observer.stop.checked = folder is not None  # else Ctrl-C ends the run at once
-        source.bad_lines.state = [agreed.skipped, agreed.bad, 0, [-1, -1]]
-        source.sketch = bytes.fromhex(agreed.sketch)
+        source.bad_lines.state = [survey.skipped, survey.bad, 0, [-1, -1]]
+        source.sketch = bytes.fromhex(survey.sketch)
         many = options.multiclass or options.reading.get("multilabel")
-        if estimator.task == "regressor" or many or agreed.classes is None:
+        if estimator.task == "regressor" or many or survey.classes is None:
             return
-        if not set(agreed.classes) <= {-1.0, 0.0, 1.0} or len(agreed.classes) > 2:
+        if not set(survey.classes) <= {-1.0, 0.0, 1.0} or len(survey.classes) > 2:
             raise ParameterError(f"{TWO_CLASSES}; {OTHER_LABELS}")
 
     began = time.perf_counter()
@@ -67,9 +78,11 @@ def train_on_cluster(options: TrainOptions) -> int:
         return 130
     model = estimator.model_
     table.close()
-    about = {"mode": fitting.mode, "parts": fitting.parts, **fitting.chosen}
+    about = {"mode": fitting.mode, "parts": fitting.parts, **fitting.mode_options}
     model = replace(model, parameters={**model.parameters, **about})
     model.save(options.model)
+    with warnings_shown(observer):
+        fitting.remove_checkpoint()
     report(options, model, source, time.perf_counter() - began, None)
     return 0
 

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from thresher.data.formats import FORMATS
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
+
+_CLASS_LOSSES = [loss for loss in CLASSIFIER_LOSSES if loss not in REGRESSOR_LOSSES]
 
 # Panels of `--help`.
 READING = "Reading"
@@ -28,7 +31,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="svmlight, vw, csv, parquet, arrow or cache. Default: detected from the first bytes.",
+        help=f"One of {', '.join(FORMATS)}. Default: detected from the first bytes.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -151,7 +154,7 @@ Loss = Annotated[
     typer.Option(
         "--loss",
         metavar="LOSS",
-        help=f"For classes: {', '.join(CLASSIFIER_LOSSES)}. For numbers: "
+        help=f"For classes: {', '.join(_CLASS_LOSSES)}. For numbers: "
         f"{', '.join(REGRESSOR_LOSSES)}. Default: logistic.",
         rich_help_panel=LEARNING,
         show_default=False,

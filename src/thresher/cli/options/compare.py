@@ -171,6 +171,7 @@ def compare(
     depends on the data. Then each rule trains models on random orders of these rows, and each
     model predicts the test rows once. The table shows means and standard deviations over the
     orders. All rows are held in memory.
+
     Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, the checkpoint holds finished
     work.
     """

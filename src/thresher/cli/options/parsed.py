@@ -35,6 +35,7 @@ class TrainOptions:
     checkpoint: str | None = None
     every: str | None = None
     resume: bool = False
+    keep_checkpoint: bool = False
     names: bool = True
     json: bool = False
     quiet: bool = False

@@ -95,7 +95,7 @@ def parameters(
     Raises ParameterError if the rule does not have a parameter, or a value is not allowed.
     """
     table = RULES[rule].parameters
-    shell = RULES[rule].streams  # others have the same defaults as in Python
+    shell = RULES[rule].streams  # only these rules have other defaults than in Python
     values = {name: parameter.default_for(task, shell) for name, parameter in table.items()}
     values |= {name: value for name, value in defaults.items() if name in table}
     for name, text in chosen.items():

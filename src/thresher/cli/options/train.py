@@ -156,6 +156,15 @@ def train(
             rich_help_panel=LONG_RUNS,
         ),
     ] = False,
+    keep_checkpoint: Annotated[
+        bool,
+        typer.Option(
+            "--keep-checkpoint",
+            help="Keep the checkpoint after the model is written. Default: remove it; with --ray, "
+            "the files of the run, and the folder if it is empty then.",
+            rich_help_panel=LONG_RUNS,
+        ),
+    ] = False,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -243,6 +252,7 @@ def train(
     Labels are -1 and 1, or 0 and 1; other labels need --multiclass, --multilabel, or a loss for
     numbers. The loss shown is the progressive loss: the mean over the rows since the line before,
     each row predicted before it was learned.
+
     Exit codes: 0 success; 1 bad data or model; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
@@ -250,7 +260,7 @@ def train(
 
     options = TrainOptions(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
-        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume, names, json,
-        quiet, ray, mode, workers, parts, rounds, batch, blocks,
+        classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
+        keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
     )  # fmt: skip
     raise typer.Exit(run(options))

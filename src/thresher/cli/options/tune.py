@@ -64,9 +64,9 @@ def tune(
         int | None,
         typer.Option(
             min=2,
-            help="Number of folds. A hash of its number assigns each row to a fold; models that "
-            "did not learn from the fold score it. Default: 5. Standard input is read once and has "
-            "no folds: each row is scored before it is learned.",
+            help="Number of folds. A hash of the row's number decides the fold of a row. Each fold "
+            "is scored by models that did not learn from it. Default: 5. Standard input is read "
+            "once and has no folds: each row is scored before it is learned.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -173,6 +173,7 @@ def tune(
     weights of each combination. The result shows the error against the number of nonzero weights.
     A combination is on the frontier if no other one is better in both. To set parameters that are
     not in the grid, use the same options as in train.
+
     Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, nothing was written.
     """
     reading = reading_of(locals())

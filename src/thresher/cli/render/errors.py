@@ -36,7 +36,7 @@ _HINTS = {  # replace the hint of the error
 
 # Messages about a source that can be read only once, by parameter.
 _READ_ONCE = {
-    "bits": "the number of features must be known beforehand: {} needs --bits, or --cache FILE",
+    "bits": "the number of features must be known in advance: {} needs --bits, or --cache FILE",
     "center": "--center must read the rows twice: {} needs --cache FILE",
     "classes": "several classes from {} need --classes, or --cache FILE to find them",
 }

@@ -74,7 +74,7 @@ class SearchTable:
         return f"{progress}; least loss {progress.losses[best]:.4f} with {chosen}"
 
     def _nonzeros(self) -> list[str]:
-        """Count the nonzero weights of each point's model of all rows, from time to time."""
+        """Return the nonzero weights of the models of all rows; count them from time to time."""
         began = time.monotonic()
         if self.search is None or began < self._count_after:
             return self._counts

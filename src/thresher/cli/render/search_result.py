@@ -109,7 +109,8 @@ class SearchResult:
             "rows": f"{self.search.rows:,}, {self.scored}",
             "rule": str(options.rule),
             "loss": self._loss(),
-            "score": f"{self.scoring.removeprefix('neg_')}; shown is the {self.frontier.measure}",
+            "score": f"{self.scoring.removeprefix('neg_')}; the table shows the "
+            f"{self.frontier.measure}",
             "passes": f"{options.passes or 1}, "
             + ("rows shuffled within blocks" if options.shuffle else "rows in their order"),
             "seed": str(options.seed or 0),

@@ -47,7 +47,7 @@ def quarantine_of(reading: Mapping[str, Any]) -> str | None:
 
 
 def _same_file(a: str, b: str) -> bool:
-    """Tell whether two paths lead to one file, links included; devices such as /dev/null never."""
+    """Tell whether two paths are the same file, also by links; devices never are."""
     if os.path.exists(a) and os.path.exists(b):
         return os.path.isfile(a) and os.path.samefile(a, b)
     return os.path.realpath(a) == os.path.realpath(b)

@@ -7,7 +7,7 @@ from typing import Any
 
 from thresher.cli.render.progress import TrainingProgress
 from thresher.data.block import Block
-from thresher.data.detect import CACHE_MAGIC
+from thresher.data.formats import FORMATS
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.data.writing import why_not_current, write
@@ -20,8 +20,8 @@ def _check_overwrite(path: str) -> None:
     """Raise ParameterError if the file exists and is not a cache."""
     if os.path.isfile(path):
         with open(path, "rb") as file:
-            head = file.read(len(CACHE_MAGIC))
-        if head and head != CACHE_MAGIC:
+            head = file.read(64)
+        if head and not head.startswith(FORMATS["cache"].magics):
             raise ParameterError(
                 f"--cache {path}: the file exists and is not a cache; it is not overwritten"
             )

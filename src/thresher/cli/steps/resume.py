@@ -35,7 +35,7 @@ def _class_weight(saved: Any) -> str | None:
 
 
 def with_saved_options(options: TrainOptions) -> TrainOptions:
-    """Return the options given, and those of the checkpoint where none was given.
+    """Return the given options; those that were not given are taken from the checkpoint.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What runs on any executor: pieces with a state, their steps, and checkpoints of a run."""
+"""The engine that takes pieces through stages; it does not import Ray."""

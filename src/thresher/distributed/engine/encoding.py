@@ -1,4 +1,4 @@
-"""Arrays in as few bytes as hold them, for the way between pieces and for checkpoints."""
+"""Compact encodings of arrays, for messages between pieces and for checkpoints."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from numpy.typing import NDArray
 
 from thresher.distributed.engine.pieces import Arrays
 
-_KINDS = (np.uint8, np.uint16, np.uint32, np.uint64)
+_UNSIGNED = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
 def narrow_integers(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
-    """Return whole numbers, none below 0, in the narrowest type that holds them all.
+    """Return whole numbers >= 0 in the narrowest type that can hold all of them.
 
     Examples
     --------
-    >>> narrow(np.array([3, 300])).dtype
+    >>> narrow_integers(np.array([3, 300])).dtype
     dtype('uint16')
     """
     largest = int(values.max()) if len(values) else 0
-    kind = next(kind for kind in _KINDS if largest <= np.iinfo(kind).max)
-    return values.astype(kind)
+    return values.astype(next(kind for kind in _UNSIGNED if largest <= np.iinfo(kind).max))
 
 
 def narrow_floats(values: NDArray[np.float64]) -> NDArray[np.floating]:
-    """Return numbers in single precision where that holds them all, to the last bit.
+    """Return numbers in single precision if that is exact for all of them, else unchanged.
 
     Examples
     --------
-    >>> narrow_reals(np.array([0.5, 2.0])).dtype, narrow_reals(np.array([0.1])).dtype
+    >>> narrow_floats(np.array([0.5, 2.0])).dtype, narrow_floats(np.array([0.1])).dtype
     (dtype('float32'), dtype('float64'))
     """
     with np.errstate(over="ignore"):
@@ -39,29 +38,29 @@ def narrow_floats(values: NDArray[np.float64]) -> NDArray[np.floating]:
 
 
 def merge_keys(runs: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Return the keys of several increasing runs, each once, increasing.
+    """Return the distinct keys of several increasing arrays, in increasing order.
 
     Examples
     --------
-    >>> merged([np.array([1, 5], np.uint64), np.array([2, 5], np.uint64)]).tolist()
+    >>> merge_keys([np.array([1, 5], np.uint64), np.array([2, 5], np.uint64)]).tolist()
     [1, 2, 5]
     """
-    keys = np.sort(np.concatenate(runs), kind="stable")  # which merges runs
+    keys = np.sort(np.concatenate(runs), kind="stable")  # fast for a few sorted runs
     first = np.concatenate([np.ones(min(len(keys), 1), bool), keys[1:] != keys[:-1]])
     found: NDArray[np.uint64] = keys[first]
     return found
 
 
 def keys_found(wanted: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Tell which of the wanted keys are among the (increasing) keys."""
+    """Return, for each wanted key, whether it is among the increasing `keys`."""
     at = np.searchsorted(keys, wanted)
-    known = at < len(keys)
-    known[known] = keys[at[known]] == wanted[known]
-    return known
+    found = at < len(keys)
+    found[found] = keys[at[found]] == wanted[found]
+    return found
 
 
 def pack_keys(keys: NDArray[np.uint64]) -> Arrays:
-    """Return increasing keys as the first of them, and the distance of each from the one before."""
+    """Return increasing keys as the first key and the differences between neighbours."""
     return {"first": keys[:1].astype(np.uint64), "gaps": narrow_integers(np.diff(keys))}
 
 
@@ -74,8 +73,8 @@ def unpack_keys(arrays: Arrays) -> NDArray[np.uint64]:
 def look_up(
     wanted: NDArray[np.uint64], keys: NDArray[np.uint64], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the values of the wanted keys, 0 of those that are not among the (sorted) keys."""
-    known = keys_found(wanted, keys)
-    found = np.zeros(len(wanted))
-    found[known] = values[np.searchsorted(keys, wanted[known])]
-    return found
+    """Return the values of the wanted keys; 0 for those not among the increasing `keys`."""
+    found = keys_found(wanted, keys)
+    result = np.zeros(len(wanted))
+    result[found] = values[np.searchsorted(keys, wanted[found])]
+    return result

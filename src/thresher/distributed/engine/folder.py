@@ -1,11 +1,12 @@
-"""The folder of a checkpoint: the pieces' states of one stage, and which stage counts.
+"""The folder of a checkpoint: states of all pieces after one stage, and the stage that is complete.
 
-    committed.json                  the last stage that is whole, and where the driver stood
+    committed.json                  the last complete stage, and the coordinator's state
     stage-00000012/part-00003       state of a part: a safetensors file
     stage-00000012/range-00000      state of a range
+    lock                            locked by the run that uses the folder
 
-Files are written beside their place and renamed; a stage counts once `committed.json` names it, so
-a run that is killed at any moment goes on from the stage before. Who uses the folder holds `lock`.
+A file is written under another name and then renamed. A stage is valid as soon as `committed.json`
+names it. So a run that is killed at any moment can be resumed from the stage before.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,41 +33,72 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_LOCK = "lock"
+LOCK = "lock"
+COMMITTED = "committed.json"
+STAGE = re.compile(r"stage-\d{8,}")
 
 
 @dataclass(frozen=True)
 class CommittedStage:
-    """The last whole stage.
+    """The last complete stage.
 
     Attributes
     ----------
     stage : int
-        Stages that are done.
+        Number of stages that are done.
     steps : dict
-        Steps taken by parts and by ranges.
-    mail : list
-        Kinds of pieces that have sent what was not received yet; their files have it.
-    lead : dict
-        Where the driver stood.
-    shown : list
-        What was shown of the stages so far.
+        Number of steps taken by parts and by ranges.
+    unreceived : list
+        Kinds of pieces that have sent arrays which were not received yet. The arrays are in the
+        files of these pieces.
+    coordinator : dict
+        State of the coordinator.
+    history : list
+        Records of stages so far.
     """
 
     stage: int
     steps: dict[PieceKind, int]
-    mail: list[PieceKind]
-    lead: dict[str, Any]
-    shown: list[dict[str, Any]]
+    unreceived: list[PieceKind]
+    coordinator: dict[str, Any]
+    history: list[dict[str, Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of `committed.json`. Its keys are those of version 0.1.0."""
+        return {
+            "stage": self.stage,
+            "steps": self.steps,
+            "mail": self.unreceived,
+            "lead": self.coordinator,
+            "shown": self.history,
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> CommittedStage:
+        """Return the stage that `to_json` described; raises ValueError for anything else."""
+        if set(content) != {"stage", "steps", "mail", "lead", "shown"}:
+            raise ValueError("its fields are not those of a checkpoint")
+        found = cls(*(content[key] for key in ("stage", "steps", "mail", "lead", "shown")))
+        kinds = {"part", "range"}
+        numbers = [found.stage, *found.steps.values()]
+        if not (
+            set(found.steps) == kinds
+            and all(type(number) is int and number >= 0 for number in numbers)
+            and set(found.unreceived) <= kinds
+            and isinstance(found.coordinator, dict)
+            and isinstance(found.history, list)
+        ):
+            raise ValueError("its fields are not those of a checkpoint")
+        return found
 
 
 class CheckpointFolder:
-    """A checkpoint's folder, which all workers see.
+    """The folder of a checkpoint, which all workers share.
 
     Parameters
     ----------
     path : str
-        Made absolute: workers stand elsewhere.
+        Made absolute, as workers have other working folders.
     """
 
     def __init__(self, path: str) -> None:
@@ -89,47 +121,43 @@ class CheckpointFolder:
             raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
 
     def commit(self, committed: CommittedStage) -> None:
-        """Let a stage count whose pieces are all written; those before are removed."""
-        content = json.dumps(asdict(committed))
-        write_whole(self._committed_file, content.encode())
-        self._keep(committed.stage)
+        """Make a stage valid, after all its pieces were written; remove earlier stages."""
+        write_whole(self._committed_file, json.dumps(committed.to_json()).encode())
+        self._remove_stages_except(committed.stage)
 
-    def forget(self) -> None:
-        """Let no stage count any more, and remove them all."""
+    def remove_stages(self) -> None:
+        """Remove all stages; none is valid after that."""
         self._committed_file.unlink(missing_ok=True)
-        self.clear()
+        self.remove_leftovers()
 
-    def clear(self) -> None:
-        """Remove what runs that were killed have left: all but the last whole stage."""
+    def remove_leftovers(self) -> None:
+        """Remove files of killed runs: everything except the last complete stage."""
         committed = self.committed()
-        self._keep(None if committed is None else committed.stage)
+        self._remove_stages_except(None if committed is None else committed.stage)
         clear_leftovers(self._committed_file)
         if committed is not None:
             for left in Path(self.path, self._name(committed.stage)).glob("*.part"):
                 left.unlink(missing_ok=True)
 
     def committed(self) -> CommittedStage | None:
-        """Return the last whole stage; None where there is none."""
+        """Return the last complete stage; None if there is none."""
         file = self._committed_file
         try:
-            return _checked(CommittedStage(**json.loads(file.read_bytes())))
+            return CommittedStage.from_json(json.loads(file.read_bytes()))
         except FileNotFoundError:
             return None
         except (AttributeError, OSError, TypeError, ValueError) as error:
             raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
 
-    def _keep(self, stage: int | None) -> None:
-        """Remove all stages but one."""
+    def _remove_stages_except(self, stage: int | None) -> None:
         for old in Path(self.path).glob("stage-*"):
-            if not re.fullmatch(r"stage-\d{8,}", old.name):
-                continue  # not of our making
-            if stage is None or old.name != self._name(stage):
+            if STAGE.fullmatch(old.name) and (stage is None or old.name != self._name(stage)):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(old)
 
     @property
     def _committed_file(self) -> Path:
-        return Path(self.path, "committed.json")
+        return Path(self.path, COMMITTED)
 
     def _file(self, kind: PieceKind, number: int, stage: int) -> Path:
         return Path(self.path, self._name(stage), f"{kind}-{number:05}")
@@ -139,15 +167,15 @@ class CheckpointFolder:
         return f"stage-{stage:08}"
 
     def __repr__(self) -> str:
-        return f"Folder({self.path!r})"
+        return f"CheckpointFolder({self.path!r})"
 
 
 @contextlib.contextmanager
 def locked_folder(path: str) -> Iterator[None]:
-    """Hold the folder of a checkpoint, made where it is not there: no other run may use it then.
+    """Lock the folder of a checkpoint, so that no other run uses it. Make it if necessary.
 
-    The system lets go of it when this process ends, however that comes. Where a file system knows
-    no locks, there is none. A folder in which nothing was written is removed again.
+    The system releases the lock when this process ends in any way. On a file system without locks,
+    nothing is locked. A new folder to which nothing was written is removed again.
 
     Parameters
     ----------
@@ -156,15 +184,15 @@ def locked_folder(path: str) -> Iterator[None]:
     Raises
     ------
     ModelFileError
-        It is a file, or another run goes on in it.
+        The path is a file, or another run uses the folder.
     OSError
-        It cannot be written to.
+        The folder cannot be written to.
     """
     if os.path.exists(path) and not os.path.isdir(path):
         raise ModelFileError(f"{path}: a checkpoint is a folder, and this is a file")
     made = not os.path.exists(path)
     os.makedirs(path, exist_ok=True)
-    file = os.path.join(path, _LOCK)
+    file = os.path.join(path, LOCK)
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         if fcntl is not None:
@@ -175,27 +203,12 @@ def locked_folder(path: str) -> Iterator[None]:
                 raise ModelFileError(
                     f"{path}: another run is using this folder; choose another, or wait for its end"
                 ) from None
-            except OSError:  # no locks here
+            except OSError:  # a file system without locks
                 pass
         yield
     finally:
-        if made and set(os.listdir(path)) == {_LOCK}:
+        if made and set(os.listdir(path)) == {LOCK}:
             with contextlib.suppress(OSError):
                 os.unlink(file)
                 os.rmdir(path)
         os.close(handle)
-
-
-def _checked(committed: CommittedStage) -> CommittedStage:
-    """Raise ValueError unless all fields are what they should be."""
-    kinds = {"part", "range"}
-    numbers = [committed.stage, *committed.steps.values()]
-    if not (
-        set(committed.steps) == kinds
-        and all(type(number) is int and number >= 0 for number in numbers)
-        and set(committed.mail) <= kinds
-        and isinstance(committed.lead, dict)
-        and isinstance(committed.shown, list)
-    ):
-        raise ValueError("its fields are not those of a checkpoint")
-    return committed

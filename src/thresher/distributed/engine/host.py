@@ -1,4 +1,4 @@
-"""Where pieces work: those of one process. The same on a cluster and without one."""
+"""The pieces of one process: a worker of a cluster, or the driver's own process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.distributed.engine.folder import CheckpointFolder
+from thresher.distributed.engine.messages import Message, Question
 from thresher.distributed.engine.pieces import (
     Arrays,
     Mode,
@@ -21,30 +22,34 @@ from thresher.distributed.engine.pieces import (
     StepResult,
 )
 
-# Names of arrays in a checkpoint: of a state, of what was sent, and how many places it was sent to.
-_STATE, _SENT, _PLACES = "state:", "sent:", "places"
+# Names of arrays in a checkpoint file: the piece's state, the bundles that it sent and that were
+# not received yet, and the number of these bundles.
+STATE_PREFIX, _SENT, _BUNDLES = "state:", "sent:", "places"
 
 
 @dataclass
 class HeldPiece:
+    """A piece, the number of steps it has taken, and the result of the last one."""
+
     piece: Piece
-    steps: int  # that it has taken
-    outcome: StepResult | None = None  # of the last one
+    steps: int
+    result: StepResult | None = None
 
 
 @dataclass
 class HostReply:
-    """What the pieces of a host told in a step, and how it went.
+    """The replies of the pieces of one host in a step, and what the step cost.
 
     Attributes
     ----------
-    told : list of (number, dict)
+    replies : list of (number, reply)
+        By the numbers of pieces.
     seconds : float
     bytes : int
-        Of arrays that were sent.
+        Size of the arrays that were sent.
     """
 
-    told: list[tuple[int, dict[str, Any]]]
+    replies: list[tuple[int, Any]]
     seconds: float
     bytes: int
 
@@ -56,9 +61,8 @@ class Host:
     ----------
     mode : Mode
     folder : CheckpointFolder or None
-        Of checkpoints.
     threads : int
-        For each step of a piece that can use them.
+        Threads for a step of a piece that can use them.
     """
 
     def __init__(self, mode: Mode, folder: CheckpointFolder | None, threads: int = 1) -> None:
@@ -71,61 +75,62 @@ class Host:
         kind: PieceKind,
         numbers: Sequence[int],
         step: int,
-        message: dict[str, Any],
+        message: Message[Any],
         packets: Mapping[int, Sequence[Packet]],
     ) -> tuple[HostReply, list[Packet]]:
-        """Let pieces take the step of this number; return what they tell, and what they send.
+        """Take pieces through the step with this number; return their replies and their arrays.
 
-        `packets` are what was sent to each piece, by its number.
-        A piece that has taken it already, and whose answer was lost, gives the same answer again.
-        Raises Behind where pieces are not at hand, or not as far: nothing has changed then.
+        `packets` has the arrays that each piece receives, by its number. A piece that has already
+        taken this step, because its reply was lost, returns the same reply again. Raises
+        PiecesMissing, before any change, if pieces are missing or have missed earlier steps.
         """
         self._check(kind, [n for n in numbers if not self._is_ready(kind, n, step)])
         began = time.perf_counter()
-        told: list[tuple[int, dict[str, Any]]] = []
+        replies: list[tuple[int, Any]] = []
         for number in numbers:
             held = self._held[kind, number]
             if held.steps < step:
-                self._take(kind, held, step, message, packets[number])
-            assert held.outcome is not None
-            told.append((number, held.outcome.told))
-        places = self._places(kind, numbers)
+                self._take_step(kind, held, step, message, packets[number])
+            assert held.result is not None
+            replies.append((number, held.result.reply))
+        sent = self._packets(kind, numbers)
         if kind == "part":
-            places = [self.mode.combined(message, packet) for packet in places]
-        size = sum(array.nbytes for p in places for _, arrays in p for array in arrays.values())
-        return HostReply(told, time.perf_counter() - began, size), places
+            sent = [self.mode.combined(message, packet) for packet in sent]
+        size = sum(array.nbytes for p in sent for _, arrays in p for array in arrays.values())
+        return HostReply(replies, time.perf_counter() - began, size), sent
 
     def ask(
-        self, kind: PieceKind, numbers: Sequence[int], step: int, question: dict[str, Any]
+        self, kind: PieceKind, numbers: Sequence[int], step: int, question: Question[Any]
     ) -> list[tuple[int, Any]]:
-        """Let pieces that have taken the step of this number answer a question."""
+        """Return the answers of pieces that have taken the step with this number."""
         self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
         return [(n, self._held[kind, n].piece.answer(question)) for n in numbers]
 
     def write(
         self, kind: PieceKind, numbers: Sequence[int], step: int, stage: int, with_sent: bool
     ) -> int:
-        """Write the states of pieces that have taken the step of this number; return the bytes.
+        """Write the states of pieces that have taken the step with this number; return the bytes.
 
-        `with_sent`: what they have sent was not received yet, and is written too.
+        `with_sent`: also write the arrays that they have sent, which were not received yet.
         """
         assert self.folder is not None
         self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
         written = 0
         for number in numbers:
             held = self._held[kind, number]
-            content = {f"{_STATE}{name}": array for name, array in held.piece.state().items()}
-            if with_sent and held.outcome is not None:
-                content[_PLACES] = np.array([len(held.outcome.sent)])
-                for place, arrays in enumerate(held.outcome.sent):
+            state = held.piece.state()
+            content = {f"{STATE_PREFIX}{name}": array for name, array in state.items()}
+            if with_sent and held.result is not None:
+                content[_BUNDLES] = np.array([len(held.result.sent)])
+                for place, arrays in enumerate(held.result.sent):
                     content |= {f"{_SENT}{place}:{name}": a for name, a in arrays.items()}
             written += self.folder.write(kind, number, stage, content)
         return written
 
     def sent(self, kind: PieceKind, numbers: Sequence[int], step: int) -> list[Packet]:
-        """Return what pieces that were made from a checkpoint had sent before it."""
+        """Return the arrays that restored pieces had sent before their checkpoint."""
         self._check(kind, [n for n in numbers if not self._is_at(kind, n, step)])
-        return self._places(kind, numbers)
+        return self._packets(kind, numbers)
 
     def make(
         self,
@@ -133,19 +138,19 @@ class Host:
         numbers: Sequence[int],
         stage: int | None,
         steps: int,
-        since: Sequence[tuple[dict[str, Any], Sequence[Packet]]] = (),
+        since: Sequence[tuple[Message[Any], Sequence[Packet]]] = (),
     ) -> None:
-        """Make pieces: anew, or as they were after the stage of a checkpoint.
+        """Make pieces: new ones, or as they were after the stage of a checkpoint.
 
         Parameters
         ----------
         kind, numbers
         stage : int or None
-            Of the checkpoint.
+            Stage of the checkpoint.
         steps : int
-            That the pieces had taken then.
+            Number of steps that the pieces had taken then.
         since : sequence of (message, packets)
-            Steps to take again.
+            Steps to take again after that.
         """
         for number in numbers:
             made = (
@@ -157,58 +162,65 @@ class Host:
             if stage is not None:
                 assert self.folder is not None
                 content = self.folder.read(kind, number, stage)
-                made.restore(
-                    {k.removeprefix(_STATE): a for k, a in content.items() if k.startswith(_STATE)}
-                )
-                held.outcome = StepResult(sent=_sent_of(content))
+                made.restore(saved_state(content))
+                held.result = StepResult(sent=_saved_bundles(content))
             for message, packets in since:
-                self._take(kind, held, held.steps + 1, message, packets)
+                self._take_step(kind, held, held.steps + 1, message, packets)
             self._held[kind, number] = held
 
-    def _take(
+    def _take_step(
         self,
         kind: PieceKind,
         held: HeldPiece,
         step: int,
-        message: dict[str, Any],
+        message: Message[Any],
         packets: Sequence[Packet],
     ) -> None:
-        """Let a piece take a step."""
-        held.outcome = None
-        held.steps = -1  # should it fail half way, its state is nothing to go on from
-        outcome = held.piece.step(message, _received(packets))
+        held.result = None
+        held.steps = -1  # after an error in the middle of a step, the state cannot be used
+        result = held.piece.step(message, _received(packets))
         allowed = self.mode.ranges if kind == "part" else 1
-        if len(outcome.sent) not in (0, allowed):
-            raise ValueError(f"a {kind} sends {allowed} bundles or none, not {len(outcome.sent)}")
-        held.outcome, held.steps = outcome, step
+        if len(result.sent) not in (0, allowed):
+            raise ValueError(f"a {kind} sends {allowed} bundles or none, not {len(result.sent)}")
+        held.result, held.steps = result, step
 
-    def _places(self, kind: PieceKind, numbers: Sequence[int]) -> list[Packet]:
-        """Return what pieces have sent, place by place; nothing at all where no piece has."""
-        places: list[Packet] = []
+    def _packets(self, kind: PieceKind, numbers: Sequence[int]) -> list[Packet]:
+        """Return one packet for each receiver; an empty list if no piece has sent anything."""
+        packets: list[Packet] = []
         for number in numbers:
-            outcome = self._held[kind, number].outcome
-            for place, arrays in enumerate(outcome.sent if outcome is not None else []):
-                if place == len(places):
-                    places.append([])
-                places[place].append((number, arrays))
-        return places
+            result = self._held[kind, number].result
+            for place, arrays in enumerate(result.sent if result is not None else []):
+                if place == len(packets):
+                    packets.append([])
+                packets[place].append((number, arrays))
+        return packets
 
     @staticmethod
-    def _check(kind: PieceKind, behind: list[int]) -> None:
-        if behind:
-            raise PiecesMissing(kind, behind)
+    def _check(kind: PieceKind, missing: list[int]) -> None:
+        if missing:
+            raise PiecesMissing(kind, missing)
 
     def _is_at(self, kind: PieceKind, number: int, step: int) -> bool:
         return (kind, number) in self._held and self._held[kind, number].steps == step
 
     def _is_ready(self, kind: PieceKind, number: int, step: int) -> bool:
-        again = self._is_at(kind, number, step) and self._held[kind, number].outcome is not None
-        return again or self._is_at(kind, number, step - 1)
+        repeated = self._is_at(kind, number, step) and self._held[kind, number].result is not None
+        return repeated or self._is_at(kind, number, step - 1)
 
 
-def _sent_of(content: Arrays) -> list[Arrays]:
-    """Return what a checkpoint says that a piece had sent, place by place."""
-    found: list[Arrays] = [{} for _ in range(int(content[_PLACES][0]) if _PLACES in content else 0)]
+def saved_state(content: Arrays) -> Arrays:
+    """Return the piece's state from the content of a checkpoint file."""
+    return {
+        name.removeprefix(STATE_PREFIX): array
+        for name, array in content.items()
+        if name.startswith(STATE_PREFIX)
+    }
+
+
+def _saved_bundles(content: Arrays) -> list[Arrays]:
+    """Return the bundles from the content of a checkpoint file, in the order of receivers."""
+    count = int(content[_BUNDLES][0]) if _BUNDLES in content else 0
+    found: list[Arrays] = [{} for _ in range(count)]
     for key, array in content.items():
         if key.startswith(_SENT):
             place, _, name = key.removeprefix(_SENT).partition(":")
@@ -217,14 +229,13 @@ def _sent_of(content: Arrays) -> list[Arrays]:
 
 
 def _received(packets: Sequence[Packet]) -> list[Arrays]:
-    """Return what pieces have sent, in the order of their numbers, whatever host they are on.
+    """Return the bundles in the order of their senders' numbers, from all hosts.
 
-    It is read-only, as what comes from another process is: a piece that writes into it fails
-    everywhere alike.
+    They are read-only, like arrays from another process. So a piece that writes into them fails in
+    one process, too.
     """
-    flat = [entry for packet in packets for entry in packet]
-    ordered = sorted(flat, key=lambda entry: entry[0])
-    return [{name: _read_only(array) for name, array in arrays.items()} for _, arrays in ordered]
+    bundles = sorted((entry for packet in packets for entry in packet), key=lambda entry: entry[0])
+    return [{name: _read_only(array) for name, array in arrays.items()} for _, arrays in bundles]
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

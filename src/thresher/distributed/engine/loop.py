@@ -1,4 +1,4 @@
-"""Taking a executor from the first stage to the last, with checkpoints on the way."""
+"""The loop over stages, with checkpoints."""
 
 from __future__ import annotations
 
@@ -9,40 +9,47 @@ from typing import Any
 
 from thresher.distributed.engine.executor import Executor, StageCost
 from thresher.distributed.engine.folder import CheckpointFolder, CommittedStage
-from thresher.distributed.engine.pieces import Coordinator, Learned, MessagesLost, Mode, PieceKind
+from thresher.distributed.engine.pieces import (
+    Coordinator,
+    Learned,
+    MessagesLost,
+    Mode,
+    PieceKind,
+)
 from thresher.errors import ClusterError
 
-_ATTEMPTS = 10  # to get past one stage
+_ATTEMPTS = 10  # for one stage
 
 
 @dataclass(frozen=True)
 class StageReport:
-    """What is shown of a stage.
+    """A finished stage.
 
     Attributes
     ----------
     stage : int
-        From 1.
+        Number of the stage, from 1.
     rows : int
-        Taken in this stage, over all parts or paths.
+        Rows learned in this stage, summed over all parts or paths.
     loss : float or None
         Mean progressive loss of these rows.
     nonzeros : int or None
-        Weights, or features, that are left.
+        Nonzero weights, or features that are left.
     seconds : float
-        That the stage took.
+        Duration of the stage.
     bytes : int
-        Sent between pieces.
+        Size of all arrays sent between pieces.
     slowest : int
-        The worker that worked longest.
+        The worker with the longest working time.
     wait : float
-        Seconds that the others waited for it, on average.
+        Mean time, in seconds, that the other workers waited for it.
     remade : tuple of (kind, number)
-        Pieces that were lost, and made again from their checkpoints.
+        Pieces that were lost and made again.
     checkpoint : bool
-        Whether one was written.
+        Whether a checkpoint was written.
     trouble : str or None
-        Why one was not, where it should have been. The run goes on; the one before is whole.
+        Why a checkpoint that was due could not be written. Training continues; the checkpoint
+        before it is still valid.
     """
 
     stage: int
@@ -63,24 +70,25 @@ StageCallback = Callable[[StageReport], Any]
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """What a run came to.
+    """The result of a run.
 
     Attributes
     ----------
     learned : Learned
     stages : int
-    shown : list of dict
-        What leads told of stages 1 to 64, 128, 256, ... and the last; with the rows ("examples")
-        and the seconds up to there.
+        Number of stages.
+    history : list of dict
+        Records of stages 1 to 64, 128, 256, ... and of the last one. Each also has the number of
+        rows ("examples") and of seconds since the beginning.
     """
 
     learned: Learned
     stages: int
-    shown: list[dict[str, Any]]
+    history: list[dict[str, Any]]
 
 
 class ContinueLater(Exception):
-    """The watcher asked to stop; a checkpoint holds what was done, where there is a folder."""
+    """The callback stopped the run. If there is a checkpoint folder, the run can be resumed."""
 
 
 def run_stages(
@@ -101,18 +109,18 @@ def run_stages(
     every : int
         Stages between two checkpoints.
     committed : CommittedStage, optional
-        The checkpoint to go on from. Without one, those that are in the folder are removed.
+        The checkpoint to continue from. Without one, checkpoints in the folder are removed.
     watch : callable, optional
-        Is told of every stage; where it returns True, the run stops, behind a checkpoint.
+        Called after every stage. If it returns True, a checkpoint is written and the run stops.
     """
     if folder is not None and committed is None:
-        folder.forget()  # files of another run would be mixed with those of this one
+        folder.remove_stages()  # files of another run must not be mixed with those of this one
     elif folder is not None:
-        folder.clear()
+        folder.remove_leftovers()
     failed, reached = 0, -1
     while True:
         try:
-            return _from(mode, executor, folder, every, committed, watch)
+            return _run_from(mode, executor, folder, every, committed, watch)
         except MessagesLost as lost:
             committed = None if folder is None else folder.committed()
             stage = 0 if committed is None else committed.stage
@@ -123,11 +131,11 @@ def run_stages(
                     + (f"; {folder.path} has all stages before it" if folder else "")
                 ) from lost
             executor.note(
-                f"what workers had sent was lost; all go on from the end of stage {stage}"
+                f"arrays sent by workers were lost; training goes back to the end of stage {stage}"
             )
 
 
-def _from(
+def _run_from(
     mode: Mode,
     executor: Executor,
     folder: CheckpointFolder | None,
@@ -135,61 +143,61 @@ def _from(
     committed: CommittedStage | None,
     watch: StageCallback | None,
 ) -> ClusterRun:
-    lead = mode.lead()
-    stage, shown = 0, list[dict[str, Any]]()
+    coordinator = mode.coordinator()
+    stage, history = 0, list[dict[str, Any]]()
     last: dict[str, Any] = {"examples": 0, "seconds": 0.0}
     if committed is not None:
-        stage, *shown = committed.stage, *committed.shown
-        last = shown[-1]
-        lead.restore(committed.lead)
-    executor.begin(committed)
-    while not lead.done:
+        stage, *history = committed.stage, *committed.history
+        last = history[-1]
+        coordinator.restore(committed.coordinator)
+    executor.make_pieces(committed)
+    while not coordinator.done:
         began = time.perf_counter()
-        executor.account = StageCost(seconds=[0.0] * len(executor.account.seconds))
-        facts = lead.stage(executor)
+        executor.cost = StageCost(seconds=[0.0] * len(executor.cost.seconds))
+        record = coordinator.stage(executor)
         stage += 1
-        if shown and not _is_marked(int(last["stage"])):  # it was but the last so far
-            shown.pop()
+        if history and not _is_recorded(int(last["stage"])):
+            history.pop()  # the latest stage is always in the history; it is no longer the latest
         last = {
             "stage": stage,
-            "examples": last["examples"] + int(facts.get("rows", 0)),
+            "examples": last["examples"] + int(record.get("rows", 0)),
             "seconds": last["seconds"] + time.perf_counter() - began,
-            **facts,
+            **record,
         }
-        shown.append(last)
+        history.append(last)
         trouble = None
-        due = folder is not None and (lead.done or stage % every == 0)
+        due = folder is not None and (coordinator.done or stage % every == 0)
         if due:
-            trouble = _tried(executor, folder, stage, lead, shown)
+            trouble = _try_commit(executor, folder, stage, coordinator, history)
         if not due or trouble:
-            executor.bound()
-        report = _report(stage, facts, time.perf_counter() - began, executor.account, due, trouble)
+            executor.limit_kept_steps()
+        report = _report(stage, record, time.perf_counter() - began, executor.cost, due, trouble)
         if watch is not None and watch(report):
             if folder is not None and not report.checkpoint:
-                _commit(executor, folder, stage, lead, shown)
-            kept = f"; {folder.path} holds what was learned" if folder is not None else ""
-            raise ContinueLater(f"stopped after stage {stage}{kept}")
-    return ClusterRun(lead.result(executor), stage, shown)
+                _commit(executor, folder, stage, coordinator, history)
+            where = f"; the checkpoint is {folder.path}" if folder is not None else ""
+            raise ContinueLater(f"stopped after stage {stage}{where}")
+    return ClusterRun(coordinator.result(executor), stage, history)
 
 
-def _is_marked(stage: int) -> bool:
-    """Tell whether a stage stays in the record of a run."""
+def _is_recorded(stage: int) -> bool:
+    """Return whether a stage stays in the history."""
     return stage <= 64 or stage & (stage - 1) == 0
 
 
-def _tried(
+def _try_commit(
     executor: Executor,
     folder: CheckpointFolder | None,
     stage: int,
-    lead: Coordinator,
-    shown: list[dict[str, Any]],
+    coordinator: Coordinator,
+    history: list[dict[str, Any]],
 ) -> str | None:
-    """Write a checkpoint, or return why it cannot be: no reason to give up what was learned."""
+    """Write a checkpoint, or return why it is impossible: training continues without it."""
     try:
-        _commit(executor, folder, stage, lead, shown)
+        _commit(executor, folder, stage, coordinator, history)
     except OSError as error:
         assert folder is not None
-        folder.clear()
+        folder.remove_leftovers()
         executor.note(f"no checkpoint of stage {stage} could be written: {error}")
         return str(error)
     return None
@@ -199,36 +207,36 @@ def _commit(
     executor: Executor,
     folder: CheckpointFolder | None,
     stage: int,
-    lead: Coordinator,
-    shown: list[dict[str, Any]],
+    coordinator: Coordinator,
+    history: list[dict[str, Any]],
 ) -> None:
     assert folder is not None
-    committed = CommittedStage(stage, *executor.write(stage), lead.state(), shown)
+    committed = CommittedStage(stage, *executor.write_states(stage), coordinator.state(), history)
     folder.commit(committed)
-    executor.let_go(committed)
+    executor.forget_steps(committed)
 
 
 def _report(
     stage: int,
-    facts: dict[str, Any],
+    record: dict[str, Any],
     seconds: float,
-    account: StageCost,
+    cost: StageCost,
     due: bool,
     trouble: str | None,
 ) -> StageReport:
-    busy = account.seconds
+    busy = cost.seconds
     slowest = max(range(len(busy)), key=busy.__getitem__)
-    others = [busy[slowest] - s for i, s in enumerate(busy) if i != slowest]
+    waits = [busy[slowest] - s for i, s in enumerate(busy) if i != slowest]
     return StageReport(
         stage=stage,
-        rows=int(facts.get("rows", 0)),
-        loss=facts.get("loss"),
-        nonzeros=facts.get("nonzeros"),
+        rows=int(record.get("rows", 0)),
+        loss=record.get("loss"),
+        nonzeros=record.get("nonzeros"),
         seconds=seconds,
-        bytes=account.bytes,
+        bytes=cost.bytes,
         slowest=slowest,
-        wait=sum(others) / len(others) if others else 0.0,
-        remade=tuple(account.remade),
+        wait=sum(waits) / len(waits) if waits else 0.0,
+        remade=tuple(cost.remade),
         checkpoint=due and trouble is None,
         trouble=trouble,
     )

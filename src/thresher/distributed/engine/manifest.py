@@ -1,7 +1,7 @@
-"""What the folder of a checkpoint says of its run: `manifest.json`.
+"""The description of a run in the folder of its checkpoint: `manifest.json`.
 
-It is written once, after the first scan. A resumed run takes from it what the scan has found, and
-is refused where options or data are not what they were.
+It is written once, after the survey. A resumed run reads the result of the survey from it. If the
+options or the data of the resumed run differ from the manifest, an error says so.
 """
 
 from __future__ import annotations
@@ -31,75 +31,75 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a run is, and what it learns from.
+    """The options and the data of a run.
 
-    It is made before the first scan, so that files that change during it show; what the scan has
-    found is added by `dataclasses.replace`.
+    It is made before the survey, so that a change of a file during the survey is noticed. The
+    result of the survey is added by `dataclasses.replace`.
 
     Attributes
     ----------
     options : dict
-        All that decides the result besides the data: mode, rule, parameters, ranges, seed.
+        Everything else that the result depends on: mode, rule, parameters, ranges, seed.
     shards : Shards
     files : dict
-        Size and time of change, in nanoseconds, of each file; None where it is not known.
-    agreed : SurveyResult or None
-        What the first scan has found; None before it.
+        Size and time of change, in nanoseconds, of each file; None if unknown.
+    survey : SurveyResult or None
+        None before the survey.
     version : str
-        The version of Thresher that began the run.
+        The version of Thresher that started the run.
     bits : dict or None
-        Behaviours that the bits of the result depend on, with their numbers, as the file has them;
-        None before it is written, and in files of early versions.
+        Behaviours that the bits of the result depend on, with their numbers, from the file. None
+        before it is written, and in files of early versions.
     """
 
     options: dict[str, Any]
     shards: Shards
     files: dict[str, tuple[int | None, int | None]]
-    agreed: SurveyResult | None = None
+    survey: SurveyResult | None = None
     version: str = __version__
     bits: dict[str, int] | None = None
 
     @classmethod
     def of(
-        cls, options: Mapping[str, Any], shards: Shards, agreed: SurveyResult | None = None
+        cls, options: Mapping[str, Any], shards: Shards, survey: SurveyResult | None = None
     ) -> Manifest:
         """Describe a run, and the files as they are now."""
         plain = json.loads(json.dumps(dict(options), default=_plain))
-        return cls(plain, shards, {name: _status(name) for name in shards.files}, agreed)
+        return cls(plain, shards, {name: _status(name) for name in shards.files}, survey)
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write it, whole or not at all.
+        """Write the file, whole or not at all.
 
-        Raises ModelFileError where the folder has one already.
+        Raises ModelFileError if the folder already has one.
         """
-        assert self.agreed is not None
+        assert self.survey is not None
         file = Path(folder, NAME)
         if file.exists():
-            raise _another(folder)
+            raise _other_run(folder)
         content = {
             "format": FORMAT,
             "version": __version__,
-            "bits": _bits(self.options, self.agreed),
+            "bits": _bits(self.options, self.survey),
             "options": self.options,
             "shards": self.shards.to_json(),
             "files": self.files,
-            "agreed": self.agreed.to_json(),
+            "agreed": self.survey.to_json(),
         }
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(content, indent=1).encode())
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Manifest | None:
-        """Read that of a folder; None where there is none."""
+        """Read the manifest of a folder; None if there is none."""
         file = Path(folder, NAME)
         try:
             content = json.loads(file.read_text())
             check_format(file, content, FORMAT, ModelFileError)
             files = {name: (size, time) for name, (size, time) in content["files"].items()}
             shards = Shards.from_json(content["shards"])
-            agreed, version = SurveyResult.from_json(content["agreed"]), writer_of(content)
+            survey, version = SurveyResult.from_json(content["agreed"]), writer_of(content)
             bits = dict(content["bits"]) if "bits" in content else None
-            return cls(content["options"], shards, files, agreed, version, bits)
+            return cls(content["options"], shards, files, survey, version, bits)
         except FileNotFoundError:
             return None
         except ModelFileError:
@@ -109,25 +109,25 @@ class Manifest:
 
 
 def manifest_to_resume(folder: str | os.PathLike[str], resume: bool) -> Manifest | None:
-    """Return the manifest of the run to go on with; None where a run is to begin.
+    """Return the manifest of the run to resume; None if a new run starts.
 
     Parameters
     ----------
     folder : path
-        Of the checkpoint.
+        The folder of the checkpoint.
     resume : bool
-        Whether to go on, where there is something to go on from.
+        Whether to continue from a checkpoint, if there is one.
 
     Raises
     ------
     ModelFileError
-        The folder holds the checkpoint of another run, or what is no whole checkpoint.
+        The folder has the checkpoint of another run, or an incomplete one.
     """
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise ModelFileError(f"{os.fspath(folder)}: a checkpoint is a folder, and this is a file")
     before = Manifest.read(folder)
     if before is not None and not resume:
-        raise _another(folder)
+        raise _other_run(folder)
     if before is None and os.path.exists(os.path.join(folder, "committed.json")):
         raise ModelFileError(
             f"{os.fspath(folder)}: holds a checkpoint without its {NAME}; choose another folder"
@@ -135,44 +135,44 @@ def manifest_to_resume(folder: str | os.PathLike[str], resume: bool) -> Manifest
     return before
 
 
-def check(
+def check_same_run(
     before: Manifest,
     now: Manifest,
     folder: str | os.PathLike[str],
-    spread: MapItems = map_in_process,
+    map_items: MapItems = map_in_process,
 ) -> SurveyResult:
-    """See that a run is what it was; return what its first scan has found.
+    """Check that a resumed run has the same options and data; return its survey.
 
-    Files of the same size that were written anew are read again, and their checksums compared: so
-    a copy is accepted, and changed data are not.
+    A file of the same size with another time of change is read again, and its checksums are
+    compared. So a copy is accepted, and changed data are not.
 
     Parameters
     ----------
     before : Manifest
-        From the folder.
+        The manifest in the folder.
     now : Manifest
-        Of the run that is to go on; what is agreed need not be in it.
+        The manifest of the resumed run; its survey is not needed.
     folder : path
-        As errors name it.
-    spread : callable
-        Runs a function over shards that must be read again.
+        For error messages.
+    map_items : callable
+        Calls a function for each shard that must be read again.
 
     Raises
     ------
     ModelFileError
-        An option is not what it was, or the version that began the run gave other bits.
+        An option differs, or the version that started the run gave other bits.
     DataError
-        A file is missing, is another one, or has changed.
+        A file is missing, new, or has changed.
     """
-    assert before.agreed is not None
+    assert before.survey is not None
     _compare(folder, before.options, now.options)
-    check_bits(before.bits, _bits(now.options, before.agreed), folder, before.version)
+    check_bits(before.bits, _bits(now.options, before.survey), folder, before.version)
     read, reads = _reading(before), _reading(now)
     kinds = {"kinds": dict(read.pop("kinds"))}, {"kinds": dict(reads.pop("kinds"))}
     _compare(folder, read, reads)
     _check_files(before, now)
     _compare(folder, {"parts": before.shards.parts}, {"parts": now.shards.parts})
-    doubtful = {
+    changed_times = {
         name
         for name, (_, time) in before.files.items()
         if time is None or time != now.files[name][1]
@@ -182,34 +182,34 @@ def check(
         (part, at)
         for part, group in enumerate(groups)
         for at, shard in enumerate(group)
-        if shard.path in doubtful
+        if shard.path in changed_times
     ]
-    found = shard_checksums(before.shards, places, before.agreed.dtype, spread) if places else []
+    found = shard_checksums(before.shards, places, before.survey.dtype, map_items) if places else []
     for (part, at), checksum in zip(places, found, strict=True):
-        if checksum != before.agreed.checksums[part][at]:
+        if checksum != before.survey.checksums[part][at]:
             raise DataError(
                 f"{groups[part][at]}: has changed since the run began; a resumed run needs the "
                 f"same data"
             )
-    _compare(folder, *kinds)  # where the data are the same, they were given
-    if before.shards.groups != now.shards.groups:  # the same bytes, so only how they are cut
+    _compare(folder, *kinds)  # the data are the same, so the option differs
+    if before.shards.groups != now.shards.groups:  # the same bytes in other shards
         raise ModelFileError(
-            f"{os.fspath(folder)}: the data were cut in other places in the run that wrote it; a "
-            f"resumed run needs the same"
+            f"{os.fspath(folder)}: the run that wrote it divided the files at other positions; a "
+            f"resumed run needs the same parts"
         )
-    return before.agreed
+    return before.survey
 
 
-def _bits(options: Mapping[str, Any], agreed: SurveyResult) -> dict[str, int]:
-    """Return the behaviours that a run depends on; a rule without the option always shuffles."""
-    return bits_of(options["rule"], options.get("shuffle", True) is not False, agreed.named)
+def _bits(options: Mapping[str, Any], survey: SurveyResult) -> dict[str, int]:
+    """Return the behaviours that a run depends on. A rule without `shuffle` always shuffles."""
+    return bits_of(options["rule"], options.get("shuffle", True) is not False, survey.named)
 
 
 def _check_files(before: Manifest, now: Manifest) -> None:
     for name, (size, _) in before.files.items():
         if name not in now.files:
             there = paths.is_remote(name) or os.path.exists(name)
-            what = "is not among the data any more" if there else "is missing"
+            what = "is no longer among the data" if there else "is missing"
             raise DataError(f"{name}: {what}; a resumed run needs the same data")
         if now.files[name][0] != size:
             raise DataError(
@@ -236,16 +236,16 @@ def _compare(
 
 
 def _reading(manifest: Manifest) -> dict[str, Any]:
-    """Return how files are read, with what was not said."""
+    """Return all options of reading, with defaults for those not given."""
     options = asdict(ReadOptions.of(**manifest.shards.reading))
     return {name: value for name, value in options.items() if name != "threads"}
 
 
-def _another(folder: str | os.PathLike[str]) -> ModelFileError:
+def _other_run(folder: str | os.PathLike[str]) -> ModelFileError:
     return ModelFileError(
         "holds the checkpoint of another run",
         place=os.fspath(folder),
-        hint=(setting("resume", True), " goes on from it, or choose another folder"),
+        hint=(setting("resume", True), " continues it, or choose another folder"),
     )
 
 
@@ -257,7 +257,7 @@ def _status(name: str) -> tuple[int | None, int | None]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can carry of numbers and arrays of NumPy, and of other sequences."""
+    """Return numbers and arrays of NumPy, and sequences, as JSON can hold them."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Sequence | set | frozenset):

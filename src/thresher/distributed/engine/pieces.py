@@ -1,12 +1,13 @@
-"""What is spread over a cluster: pieces with a state, which are taken through steps together.
+"""Pieces: the units of state and of work that a cluster distributes.
 
-There are two kinds. A *part* has rows: some of the shards. A *range* has features. In a step, every
-piece of one kind is given a message of the driver and what pieces of the other kind have sent it,
-changes its state, tells the driver a few numbers, and sends arrays on: a part one bundle to each
-range, a range one bundle to all parts. The driver holds references alone.
+There are two kinds of pieces. A *part* has rows: some of the shards. A *range* has features. The
+*driver*, the process that called `fit`, takes all pieces of one kind through a step at a time. In a
+step, a piece receives a message from the driver and arrays from pieces of the other kind. It
+changes its state, returns a small reply to the driver, and sends arrays: a part sends one bundle to
+each range, a range sends one bundle to all parts. The driver itself has only references to arrays.
 
-A step is a pure function of the state and what is given. So a piece that was lost is made again,
-anywhere, from its last checkpoint and the steps since, to the same bits.
+A step is a pure function of the state and of what the piece receives. So a lost piece can be made
+again on any worker, from its last checkpoint and the steps since then, with the same bits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from numpy.typing import NDArray
 
 from thresher.data.labels import Labels
+from thresher.distributed.engine.messages import Message, Question
 from thresher.losses import Task
 from thresher.model.evidence import Evidence
 from thresher.model.history import Output
@@ -31,22 +33,23 @@ if TYPE_CHECKING:
 
 PieceKind = Literal["part", "range"]
 Arrays = dict[str, NDArray[Any]]
-Packet = list[tuple[int, Arrays]]  # what pieces of one host send to one place, by their numbers
+Packet = list[tuple[int, Arrays]]  # arrays from the pieces of one host, with the sender's number
 
 
 @dataclass
 class StepResult:
-    """What a piece gives in a step.
+    """The result of one step of a piece.
 
     Attributes
     ----------
-    told : dict
-        For the driver: a few numbers, or small arrays.
+    reply : object
+        For the driver: a dataclass with a few numbers or small arrays, or None.
     sent : list of dict of arrays
-        Of a part: one for each range. Of a range: one, which all parts get. Or none at all.
+        From a part: one bundle for each range. From a range: one bundle, which all parts receive.
+        May be empty.
     """
 
-    told: dict[str, Any] = field(default_factory=dict)
+    reply: Any = None
     sent: list[Arrays] = field(default_factory=list)
 
 
@@ -54,66 +57,72 @@ class Piece(ABC):
     """A part or a range."""
 
     @abstractmethod
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
+    def step(self, message: Any, received: Sequence[Arrays]) -> StepResult:
         """Take a step.
 
         Parameters
         ----------
-        message : dict
-            From the driver, the same for all pieces of the kind.
+        message : Message
+            The driver sends the same message to all pieces of the kind.
         received : sequence of dict of arrays
-            Read-only. Of a part: what each range has sent, in their order. Of a range: what each
-            part has sent it, in their order; or sums of it, where ``Mode.combined`` makes them.
+            Read-only. A part receives one bundle from each range, in the order of ranges. A range
+            receives one bundle from each part, in the order of parts; where `Mode.combined` adds
+            bundles up, it receives fewer.
         """
 
-    def answer(self, question: dict[str, Any]) -> Any:
-        """Answer a question of the driver; changes nothing. Most pieces are never asked."""
-        raise TypeError(f"{type(self).__name__} answers no questions; got {question!r}")
+    def answer(self, question: Any) -> Any:
+        """Answer a `Question`, without a change of state. By default there are no questions."""
+        raise unknown_message(self, question)
 
     @abstractmethod
     def state(self) -> Arrays:
-        """Return all that decides how it goes on, but for what `Mode` makes a new piece of."""
+        """Return the state, without what `Mode` gives to a new piece."""
 
     @abstractmethod
     def restore(self, state: Arrays) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
+
+
+def unknown_message(piece: Piece, message: Message[Any] | Question[Any]) -> TypeError:
+    """Return the error for a message or a question that a piece does not have."""
+    return TypeError(f"{type(piece).__name__} does not take a {type(message).__name__}")
 
 
 class Coordinator(ABC):
-    """The driver's part of a mode: what it decides from what it is told.
+    """The driver's side of a mode: sends messages, and makes decisions from the replies.
 
     Attributes
     ----------
     done : bool
-        Nothing is left to do.
+        Whether training is finished.
     """
 
     done: bool = False
 
     @abstractmethod
     def stage(self, executor: Executor) -> dict[str, Any]:
-        """Take the executor through the steps of one stage.
+        """Take all pieces through the steps of one stage.
 
-        Returns what is to be shown of it: "rows" taken, and where they are known "loss" (mean,
-        progressive) and "nonzeros".
+        Returns the stage's record: "rows" learned, and "loss" (mean progressive loss) and
+        "nonzeros" where they are known.
         """
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """Return where it stands between two stages, as JSON can carry it."""
+        """Return the state between two stages, as JSON can hold it."""
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
 
     @abstractmethod
     def result(self, executor: Executor) -> Learned:
-        """Return what was learned, after the last stage."""
+        """Return the model, after the last stage."""
 
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """What is learned from what; all of it agreed before the first stage.
+    """What to train, and on which rows. It is complete before the first stage.
 
     Attributes
     ----------
@@ -121,22 +130,22 @@ class ClusterJob:
         A key of ``RULES``.
     task : {"classifier", "regressor"}
     params : dict
-        Checked parameters of the estimator.
+        Validated parameters of the estimator.
     rows : PartitionedRows
-        Where the rows are, by parts.
+        The rows, by parts.
     labels : Labels
-        What they mean: all classes are known.
+        Converts labels to targets; has all classes.
     width : int
         Number of features; 0 for any 64-bit key.
     counts : list of int
-        Rows of each part.
+        Number of rows in each part.
     seed : int
     ranges : int
-        Pieces into which features are cut.
+        Number of ranges of features.
     output : int
-        Which of the outputs is learned, by modes that learn one at a time.
+        The output to train, in modes that train one at a time.
     folder : str or None
-        Which all workers see, for what pieces need to keep besides their states.
+        A folder that all workers share, for files that pieces need besides their states.
     """
 
     rule: str
@@ -152,12 +161,12 @@ class ClusterJob:
     folder: str | None = None
 
     def plan(self, rate: float | None = None) -> TrainingPlan:
-        """Return what a trainer is told of it.
+        """Return the plan for a trainer.
 
         Parameters
         ----------
         rate : float, optional
-            What all parts have agreed on, where the first rows decide the rate.
+            The rate that all parts use, where the first rows decide it.
         """
         plan = TrainingPlan(
             rule=self.rule,
@@ -175,18 +184,18 @@ class ClusterJob:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a mode has learned.
+    """The model that a mode has trained.
 
     Attributes
     ----------
     outputs : list of Output
         Weights and intercepts.
     evidence : Evidence or None
-        Of the stabilized rule: why features stayed or went.
+        Why each feature was kept or removed; only for the stabilized rule.
     states : list of bytes or None
-        Of learners that can go on, one for each output.
+        States of learners that can be trained further, one for each output.
     facts : dict
-        What else is known, such as numbers of updates.
+        Other results, such as the number of updates.
     """
 
     outputs: list[Output]
@@ -196,16 +205,16 @@ class Learned:
 
 
 class Mode(ABC):
-    """A way to learn on a cluster. It is sent to all workers, so it must be small.
+    """A way to train on a cluster. It is sent to all workers, so it must be small.
 
     Attributes
     ----------
     parts, ranges : int
-        How many pieces of each kind there are: never a matter of how many workers there are.
+        Number of pieces of each kind. It must not depend on the number of workers.
     threaded : bool
-        Whether a part can use several threads; else a worker for each processor is better.
+        Whether a part can use several threads. If not, one worker for each processor is better.
     every : int
-        Stages between two checkpoints, by default.
+        Default number of stages between two checkpoints.
     """
 
     parts: int
@@ -217,8 +226,8 @@ class Mode(ABC):
     def part(self, number: int, threads: int, shared: dict[str, Any]) -> Piece:
         """Make a part as it is before the first step.
 
-        `shared` is one for all pieces in the same process, for what they need only one of. It is
-        empty in a process that has just begun.
+        All pieces in one process have the same dict `shared`, for objects of which a process needs
+        only one. It is empty in a new process.
         """
 
     @abstractmethod
@@ -226,23 +235,23 @@ class Mode(ABC):
         """Make a range as it is before the first step."""
 
     @abstractmethod
-    def lead(self) -> Coordinator:
-        """Make the driver's part, as it is before the first stage."""
+    def coordinator(self) -> Coordinator:
+        """Make the coordinator as it is before the first stage."""
 
-    def combined(self, message: dict[str, Any], packet: Packet) -> Packet:
-        """Combine what parts in one process send to one range after this message.
+    def combined(self, message: Message[Any], packet: Packet) -> Packet:
+        """Combine the bundles that the parts of one process send to one range in this step.
 
-        Only where the order of combining does not show in the result: sums of whole numbers.
+        Allowed only if the order does not change the result: sums of whole numbers.
         """
         return packet
 
 
 class MessagesLost(Exception):
-    """What was sent since the last checkpoint is gone: all begin again from there."""
+    """Arrays that pieces sent since the last checkpoint are lost: all pieces go back to it."""
 
 
 class PiecesMissing(Exception):
-    """Pieces are not where a step begins: they were lost, and must catch up first."""
+    """Pieces are not on this host, or miss earlier steps: they must be made again first."""
 
     def __init__(self, kind: PieceKind, numbers: list[int]) -> None:
         super().__init__(kind, numbers)

@@ -1,4 +1,4 @@
-"""Averaging: parts learn from the same model, each its own rows; what they learn is averaged."""
+"""Mode "average": parts train the same model on their own rows; the results are averaged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ import numpy as np
 
 from thresher.distributed.engine.executor import Executor
 from thresher.distributed.engine.pieces import ClusterJob, Coordinator, Learned, Mode
+from thresher.distributed.modes.average_messages import (
+    AskClocks,
+    AskModel,
+    AskRate,
+    CombineRound,
+    LearnRound,
+    RoundReply,
+)
 from thresher.distributed.modes.average_pieces import (
     AveragePartPiece,
     AverageRangePiece,
@@ -21,9 +29,9 @@ from thresher.rules import RULES
 
 RULES_AVERAGED = tuple(name for name, rule in RULES.items() if "average" in rule.cluster)
 
-# What does not go with averaging, and why.
+# Parameters that averaging does not support, and why.
 _REFUSED = {
-    "center": "centres rows by the mean of all of them",
+    "center": "centers rows by the mean of all of them",
     "certify": "keeps sums that hold for one stream of rows",
     "levels": "keeps models from the middle of a pass",
     "target_nnz": "sets gravity by the weights of one stream of rows",
@@ -32,38 +40,40 @@ _REFUSED = {
 
 
 class AverageMode(Mode):
-    r"""Learn parts of the rows by any streaming rule, and average.
+    r"""Train any streaming rule on parts of the rows, and average.
 
-    In a *round* every part begins from the same model and from its own clock (steps made, sums
-    behind relative rates), learns its rows, or a piece of them, and gives for each feature that it
-    updated numbers s of which a mean makes sense, and the number c of rows that updated it: rows
-    that have the feature, and a loss with a slope. The combined model has
+    In a *round* every part starts from the same model and from its own clock (the number of steps,
+    and the sums that relative rates use). It learns its rows, or a piece of them. For each feature
+    that it updated, it sends numbers s that can be averaged, and the number c of rows that updated
+    the feature: rows that have the feature, and a loss with a nonzero slope. The combined model has
 
     .. math:: s_j = \sum_p c_{pj} s_{pj} / \sum_p c_{pj}
 
-    in double precision, in the order of parts; where one part alone updated a feature, its numbers
-    as they are. So a feature that one part saw is not diluted by those that did not.
+    in double precision, summed in the order of parts. If only one part updated a feature, its
+    numbers are taken unchanged. So parts without a feature do not dilute it.
 
-    A feature that no part has updated in the round has the mean of what became of it in the parts
-    that had rows, weighted by their rows: gravity and l2 shrink it, a mean of gradients is one
-    over more steps. Rules of which nothing changes without an update leave it as it is.
-    The intercept is the mean over the parts that had rows, weighted by their rows.
+    If no part updated a feature in the round, its numbers can still change in each part: gravity
+    and l2 shrink it, and a mean of gradients covers more steps. The combined model has the mean of
+    these numbers over the parts with rows, weighted by rows. With rules that change nothing without
+    an update, they stay the same. The intercept is also the mean over the parts with rows, weighted
+    by rows.
 
     The numbers are: truncated gradient and forward-backward {w}, or {w, mean of its iterates} with
     average=True; averaged SGD {v / t, (h v - u) / t}; FTRL {z, n}; dual averaging {mean gradient};
-    mirror descent {theta}; margin perceptron {w}. Parts with other numbers of steps mean the same
-    by them.
+    mirror descent {theta}; margin perceptron {w}. Their meaning does not depend on the number of
+    steps of a part.
 
-    A part that had no rows yet, when others had, begins with the clock of the first of those that
-    have made the most steps. What is learned in the end has that clock too.
+    A part without rows so far takes, when it gets its first rows, the clock of the part with the
+    most steps (the first of them). The final model has that clock, too.
 
     Parameters
     ----------
     job : ClusterJob
-        Its folder must be that of the checkpoint: a process that begins anew reads the model there.
+        Its folder must be the checkpoint folder: a new process reads the model from there.
     rounds : int
-        Exchanges in a pass: each part learns so many pieces of its rows, and they are averaged
-        after each. More cost more traffic, and bring the result closer to that of one machine.
+        Rounds in a pass: the rows of each part are divided into this number of pieces, and the
+        model is averaged after each piece. With more rounds, more data are sent, and the result is
+        closer to the result on one machine.
     """
 
     every = 1
@@ -79,7 +89,7 @@ class AverageMode(Mode):
         for name, does in _REFUSED.items():
             if job.params.get(name) not in (None, False, (), []):
                 raise ParameterError(
-                    (setting(name), " does not go with ", setting("mode", "average"),
+                    (setting(name), " cannot be used with ", setting("mode", "average"),
                      f": it {does}"),
                     parameter=name,
                     value=job.params[name],
@@ -93,7 +103,7 @@ class AverageMode(Mode):
             )  # fmt: skip
         if job.params.get("class_weight") == "balanced":
             raise ParameterError(
-                (setting("class_weight", "balanced"), " does not go with ",
+                (setting("class_weight", "balanced"), " cannot be used with ",
                  setting("mode", "average")),
                 parameter="class_weight",
                 value="balanced",
@@ -112,22 +122,22 @@ class AverageMode(Mode):
         """Make a range."""
         return AverageRangePiece(self.job)
 
-    def lead(self) -> AverageCoordinator:
-        """Make the driver's part."""
+    def coordinator(self) -> AverageCoordinator:
+        """Make the coordinator."""
         return AverageCoordinator(self.job, self.rounds)
 
 
 class AverageCoordinator(Coordinator):
-    """Takes parts through rounds, and ends by `passes`, or by `tol` and `patience`.
+    """Takes parts through rounds, and stops by `passes`, or by `tol` and `patience`.
 
-    A stage is a round. The loss of a pass that `tol` judges is the mean progressive loss of its
-    rows, each before it was learned.
+    A stage is a round. `tol` compares mean progressive losses of passes: the loss of each row
+    before it was learned.
 
     Parameters
     ----------
     job : ClusterJob
     rounds : int
-        In a pass.
+        Rounds in a pass.
     """
 
     def __init__(self, job: ClusterJob, rounds: int) -> None:
@@ -137,65 +147,67 @@ class AverageCoordinator(Coordinator):
         self.steps = [0] * job.rows.parts  # rows that each part has learned
         self.biases: list[list[float]] = []
         outputs = job.labels.outputs
-        self.losses, self.weights = [0.0] * outputs, [0.0] * outputs  # sums since the beginning
+        self.losses, self.weights = [0.0] * outputs, [0.0] * outputs  # sums over all rounds
         self.pass_loss, self.pass_weight, self.pass_updates = 0.0, 0.0, 0
         self.best, self.stale = float("inf"), 0
 
     def stage(self, executor: Executor) -> dict[str, Any]:
-        """Let all parts learn a round, and average."""
+        """Train all parts for a round, and average."""
         job, piece = self.job, self.made % self.rounds
         if job.plan().waits_for_rows and self.alpha is None:
-            self.alpha = self._agreed_alpha(executor)
-        newcomers = any(self.steps) and not all(self.steps)
-        message = {
-            "pass": self.made // self.rounds,
-            "piece": piece,
-            "pieces": self.rounds,
-            "alpha": self.alpha,
-            "biases": self.biases,
-            "clocks": self._clocks(executor) if newcomers else [],
-        }
-        told = executor.parts(message)
-        rows = [int(facts["rows"]) for facts in told]
+            self.alpha = self._find_rate(executor)
+        some_parts_are_new = any(self.steps) and not all(self.steps)
+        replies = executor.step_parts(
+            LearnRound(
+                passes=self.made // self.rounds,
+                piece=piece,
+                pieces=self.rounds,
+                alpha=self.alpha,
+                biases=self.biases,
+                clocks=self._clocks(executor) if some_parts_are_new else [],
+            )
+        )
+        rows = [reply.rows for reply in replies]
         self.steps = [before + count for before, count in zip(self.steps, rows, strict=True)]
-        loss, weight = self._count(told)
+        loss, weight = self._add_losses(replies)
         if sum(rows):
             self.biases = [
-                _mean([facts["biases"][output] for facts in told], rows)
+                _mean([reply.biases[output] for reply in replies], rows)
                 for output in range(job.labels.outputs)
             ]
         clocks = self._clocks(executor) if any(self.steps) else []
-        found = executor.ranges({"rows": rows, "clocks": clocks})
+        combined = executor.step_ranges(CombineRound(rows, clocks))
         self.made += 1
         if piece == self.rounds - 1:
             self._end_pass()
         return {
             "rows": sum(rows),
             "loss": loss / weight if weight > 0 else None,
-            "nonzeros": sum(int(facts["nonzeros"]) for facts in found),
+            "nonzeros": sum(reply.nonzeros for reply in combined),
         }
 
-    def _agreed_alpha(self, executor: Executor) -> float:
-        """Return the rate that the first rows of the first part ask for, which has any."""
+    def _find_rate(self, executor: Executor) -> float:
+        """Return the rate for the first rows of the first part that has rows."""
         for number in range(self.job.rows.parts):
-            found = executor.ask_parts({"what": "alpha", "part": number})[number]
+            found = executor.ask_parts(AskRate(number))[number]
             if found is not None:
                 return float(found)
         return 1.0
 
     def _clocks(self, executor: Executor) -> list[bytes]:
-        """Return the clocks of the first of the parts that have made the most steps."""
+        """Return the clocks of the part with the most steps; the first one if several have them."""
         number = self.steps.index(max(self.steps))
-        found: list[bytes] = executor.ask_parts({"what": "clocks", "part": number})[number]
+        found = executor.ask_parts(AskClocks(number))[number]
+        assert found is not None
         return found
 
-    def _count(self, told: Sequence[dict[str, Any]]) -> tuple[float, float]:
-        """Add up what parts tell of a round; return its loss and weight."""
+    def _add_losses(self, replies: Sequence[RoundReply]) -> tuple[float, float]:
+        """Add the losses of a round to all sums; return the round's loss and weight."""
         losses, weights = [0.0] * len(self.losses), [0.0] * len(self.losses)
-        for facts in told:
-            losses = [a + b for a, b in zip(losses, facts["losses"], strict=True)]
-            weights = [a + b for a, b in zip(weights, facts["weights"], strict=True)]
-            self.pass_updates += int(facts["updates"])
+        for reply in replies:
+            losses = [a + b for a, b in zip(losses, reply.losses, strict=True)]
+            weights = [a + b for a, b in zip(weights, reply.weights, strict=True)]
+            self.pass_updates += reply.updates
         self.losses = [a + b for a, b in zip(self.losses, losses, strict=True)]
         self.weights = [a + b for a, b in zip(self.weights, weights, strict=True)]
         self.pass_loss += sum(losses)
@@ -216,17 +228,22 @@ class AverageCoordinator(Coordinator):
             self.done = True  # another pass would change nothing
         self.pass_loss, self.pass_weight, self.pass_updates = 0.0, 0.0, 0
 
+    _SAVED = (
+        "made", "alpha", "steps", "biases", "losses", "weights", "pass_loss", "pass_weight",
+        "pass_updates", "best", "stale", "done",
+    )  # fmt: skip
+
     def state(self) -> dict[str, Any]:
-        """Return where it stands."""
-        return {name: value for name, value in vars(self).items() if name not in ("job", "rounds")}
+        """Return the state between two stages."""
+        return {name: getattr(self, name) for name in self._SAVED}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state. Version 0.1.0 wrote `done` only after the first pass."""
         vars(self).update(state)
 
     def result(self, executor: Executor) -> Learned:
-        """Return the combined model, in learners that can go on alone."""
-        clocks, models = self._clocks(executor), executor.ask_ranges({"what": "model"})
+        """Return the combined model, as learners that can be trained further."""
+        clocks, models = self._clocks(executor), executor.ask_ranges(AskModel())
         average = bool(self.job.params.get("average", False))
         outputs, states = [], []
         plan = self.job.plan(self.alpha)
@@ -234,7 +251,7 @@ class AverageCoordinator(Coordinator):
             keys = np.concatenate([model[output][0] for model in models])
             numbers = np.concatenate([model[output][1] for model in models])
             order = np.argsort(keys)
-            learner = make_outputs(plan, 1)[0]  # one at a time: each may need much memory
+            learner = make_outputs(plan, 1)[0]  # one at a time, as each may need much memory
             learner.set_clock(clock)
             learner.set_intercept_numbers(np.asarray(self.biases[output]))
             learner.finish_rounds(
@@ -253,7 +270,7 @@ class AverageCoordinator(Coordinator):
 
 
 def _mean(numbers: Sequence[Sequence[float]], rows: Sequence[int]) -> list[float]:
-    """Return the mean of the numbers of parts that had rows, weighted by these."""
+    """Return the mean over the parts that have rows, weighted by rows."""
     mean = WeightedMeans((1, len(numbers[0])))
     for one, count in zip(numbers, rows, strict=True):
         if count:

@@ -1,4 +1,4 @@
-"""Parts and ranges of the averaging mode: learning a round, and combining what was learned."""
+"""Parts and ranges of the mode "average": they train for a round, and combine the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,26 @@ from thresher.distributed.engine.encoding import (
     narrow_integers,
 )
 from thresher.distributed.engine.folder import CheckpointFolder
-from thresher.distributed.engine.pieces import Arrays, ClusterJob, MessagesLost, Piece, StepResult
+from thresher.distributed.engine.host import saved_state
+from thresher.distributed.engine.messages import Question
+from thresher.distributed.engine.pieces import (
+    Arrays,
+    ClusterJob,
+    MessagesLost,
+    Piece,
+    StepResult,
+    unknown_message,
+)
+from thresher.distributed.modes.average_messages import (
+    AskClocks,
+    AskModel,
+    AskRate,
+    CombineReply,
+    CombineRound,
+    LearnRound,
+    RangeModel,
+    RoundReply,
+)
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
 from thresher.training.capacity import Capacity
@@ -27,28 +46,28 @@ from thresher.training.records import NoRecords
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.trainer import Trainer
 
-_STATE = (
-    "state:"  # in front of what a checkpoint's file has of a piece's state, as `Host` writes it
-)
-_REPLICA = "average"  # in the dict that all pieces of a process share
-_PIECE = 2**20  # numbers of blocks in a piece of a part, and
-_PART = 2**40  # of those in a part: no two blocks are shuffled alike
+_REPLICA = "average"  # key of the replica in the dict that all pieces of a process share
+
+# Numbers for blocks of rows that one piece of a part, and one part, may use. Each block has a
+# number of its own, so no two blocks are shuffled in the same way.
+_BLOCKS_OF_A_PIECE = 2**20
+_BLOCKS_OF_A_PART = 2**40
 
 
 def make_outputs(plan: TrainingPlan, count: int) -> SeparateOutputs:
-    """Make so many outputs, before their first step: learners whose numbers can be averaged."""
+    """Make `count` new outputs: learners whose numbers can be averaged."""
     return SeparateOutputs(plan.factory(Capacity(plan).size), count)
 
 
 def make_combiner(job: ClusterJob) -> _core.Learner:
-    """Make a learner that holds no weights: it tells what the rule makes of those of others."""
+    """Make a learner without weights, which applies the rule to weights of others."""
     plan, width = job.plan(), int(RULES[job.rule].needs_width)
     empty = replace(plan, params={**job.params, "store": "hashed"})
     return SeparateOutputs(empty.factory(width), 1)[0]
 
 
 def ranges_of(keys: NDArray[np.uint64], job: ClusterJob) -> NDArray[np.int64]:
-    """Return the range that each key is in: equal shares of a width, else by a hash."""
+    """Return the range of each key: by equal shares of the width, or without a width by a hash."""
     if job.width:
         bounds = [-(-job.width * r // job.ranges) for r in range(1, job.ranges)]
         return np.searchsorted(np.array(bounds, np.uint64), keys, side="right")
@@ -57,24 +76,26 @@ def ranges_of(keys: NDArray[np.uint64], job: ClusterJob) -> NDArray[np.int64]:
 
 
 class Replica:
-    """The combined model in a process, from which all its parts begin their rounds.
+    """The combined model in one process. All parts of the process start their rounds from it.
 
     Attributes
     ----------
     rounds : int
-        That have been combined in it.
+        Number of rounds that were combined.
     plan : TrainingPlan
     outputs : SeparateOutputs
+    new_clocks : list of bytes
+        Clocks of the outputs before their first step.
     """
 
     def __init__(self, job: ClusterJob, alpha: float | None) -> None:
         self.rounds = 0
         self.plan = job.plan(alpha)
         self.outputs = make_outputs(self.plan, job.labels.outputs)
-        self.fresh = [learner.clock() for learner in self.outputs]
+        self.new_clocks = [learner.clock() for learner in self.outputs]
 
-    def take(self, received: Sequence[Arrays]) -> None:
-        """Take what ranges have sent: features whose numbers are new."""
+    def update(self, received: Sequence[Arrays]) -> None:
+        """Apply what ranges sent: new numbers of features."""
         for arrays in received:
             for output, learner in enumerate(self.outputs):
                 keys, numbers = arrays[f"{output}:keys"], arrays[f"{output}:numbers"]
@@ -82,121 +103,126 @@ class Replica:
 
 
 class AveragePartPiece(Piece):
-    """Rows that learn from the combined model, a piece of a pass at a time.
+    """A part: trains the combined model on its rows, one piece of a pass in a step.
 
-    Its own state is the clock of each output alone.
+    Its state has only the clock of each output.
 
     Parameters
     ----------
     job : ClusterJob
     number : int
     shared : dict
-        Of the process.
+        The dict that all pieces of the process share.
     """
 
     def __init__(self, job: ClusterJob, number: int, shared: dict[str, Any]) -> None:
         self.job, self.number, self.shared = job, number, shared
         self.rounds = 0  # that it has learned
         self.rows = 0  # learned so far
-        self.clocks: list[bytes] = []  # none before the first round
+        self.clocks: list[bytes] = []  # empty before the first round
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
-        """Learn a round."""
+    def step(self, message: LearnRound, received: Sequence[Arrays]) -> StepResult:
+        """Train for a round."""
         replica = self._replica(message, received)
         try:
             return self._round(replica, message)
         except BaseException:
-            del self.shared[_REPLICA]  # a round that is half learned: nobody may begin from it
+            del self.shared[_REPLICA]  # its weights are those of the middle of a round
             raise
 
-    def _replica(self, message: dict[str, Any], received: Sequence[Arrays]) -> Replica:
-        """Return the model that the round begins from.
+    def _replica(self, message: LearnRound, received: Sequence[Arrays]) -> Replica:
+        """Return the model from which the round starts.
 
-        A process that has just begun has none: the ranges' states of the checkpoint that this part
-        was made from are the model as it was then.
+        A new process has none. It reads the states of the ranges in the checkpoint from which this
+        part was made: they are the model at that time.
         """
         replica: Replica | None = self.shared.get(_REPLICA)
         if replica is None or replica.rounds not in (self.rounds, self.rounds - bool(received)):
-            replica = self.shared[_REPLICA] = Replica(self.job, message["alpha"])
+            replica = self.shared[_REPLICA] = Replica(self.job, message.alpha)
             if self.rounds:
                 self._load(replica)
         if replica.rounds < self.rounds:
-            replica.take(received)
+            replica.update(received)
             replica.rounds = self.rounds
         return replica
 
     def _load(self, replica: Replica) -> None:
         if self.job.folder is None:
             raise MessagesLost
+        folder = CheckpointFolder(self.job.folder)
         for number in range(self.job.ranges):
-            content = CheckpointFolder(self.job.folder).read("range", number, self.rounds)
-            replica.take([{k.removeprefix(_STATE): a for k, a in content.items()}])
+            replica.update([saved_state(folder.read("range", number, self.rounds))])
         replica.rounds = self.rounds
 
-    def _round(self, replica: Replica, message: dict[str, Any]) -> StepResult:
+    def _round(self, replica: Replica, message: LearnRound) -> StepResult:
         learners = list(replica.outputs)
-        clocks = self.clocks or message["clocks"] or replica.fresh
+        clocks = self.clocks or message.clocks or replica.new_clocks
         for output, learner in enumerate(learners):
             learner.set_clock(clocks[output])
-            if message["biases"]:
-                learner.set_intercept_numbers(np.asarray(message["biases"][output], np.float64))
-            if message["pass"] and message["piece"] == 0:
+            if message.biases:
+                learner.set_intercept_numbers(np.asarray(message.biases[output], np.float64))
+            if message.passes and message.piece == 0:
                 learner.next_pass()
             learner.begin_round()
         before = [(learner.loss_sum, learner.weight_sum) for learner in learners]
         updates = _updates(self.job, learners)
         rows = self._learn(replica, message)
-        told = {
-            "rows": rows,
-            "losses": [x.loss_sum - loss for x, (loss, _) in zip(learners, before, strict=True)],
-            "weights": [x.weight_sum - w for x, (_, w) in zip(learners, before, strict=True)],
-            "biases": [learner.intercept_numbers().tolist() for learner in learners],
-            "updates": _updates(self.job, learners) - updates,
-        }
-        sent = self._sent(learners)
-        if rows or self.clocks:  # else it is before its first row, and has no clock of its own
+        reply = RoundReply(
+            rows=rows,
+            losses=[x.loss_sum - loss for x, (loss, _) in zip(learners, before, strict=True)],
+            weights=[x.weight_sum - w for x, (_, w) in zip(learners, before, strict=True)],
+            biases=[learner.intercept_numbers().tolist() for learner in learners],
+            updates=_updates(self.job, learners) - updates,
+        )
+        sent = self._end_round(learners)
+        if rows or self.clocks:  # a part without rows so far has no clock
             self.clocks = [learner.clock() for learner in learners]
         self.rounds, self.rows = self.rounds + 1, self.rows + rows
-        return StepResult(told, sent)
+        return StepResult(reply, sent)
 
-    def _learn(self, replica: Replica, message: dict[str, Any]) -> int:
-        """Learn the rows of a piece of a pass; return how many they are.
+    def _learn(self, replica: Replica, message: LearnRound) -> int:
+        """Learn the rows of a piece of a pass; return their number.
 
-        The driver keeps the history and watches for divergence, over all parts.
+        There are no records here: the driver has the history of all parts, and checks it for
+        divergence.
         """
-        piece = message["piece"]
-        source = self.job.rows.source(self.number, piece, message["pieces"])
+        source = self.job.rows.source(self.number, message.piece, message.pieces)
         trainer = Trainer(replica.plan, source, outputs=replica.outputs, records=NoRecords())
+        first = self.number * _BLOCKS_OF_A_PART + message.piece * _BLOCKS_OF_A_PIECE
         try:
-            trainer.once(message["pass"], self.number * _PART + piece * _PIECE)
+            trainer.once(message.passes, first)
         except DivergenceError as error:
             block, row = trainer.last_block, re.search(r"row (\d+)", str(error))
             place = block.file if row is None else block.place(int(row[1]))
             raise DivergenceError(f"{place}: {error}") from None
         return trainer.first_row
 
-    def _sent(self, learners: list[_core.Learner]) -> list[Arrays]:
-        """Return what each range gets; the weights are put back."""
+    def _end_round(self, learners: list[_core.Learner]) -> list[Arrays]:
+        """Undo the changes of the round in the weights; return the bundle of each range."""
         sent: list[Arrays] = [{} for _ in range(self.job.ranges)]
         for output, learner in enumerate(learners):
             keys, updates, numbers = learner.end_round()
-            debt = np.frombuffer(learner.pending(), np.uint8)
+            pending = np.frombuffer(learner.pending(), np.uint8)
             numbers = numbers.reshape(len(keys), learner.numbers_per_feature)
-            homes = ranges_of(keys, self.job)
+            ranges = ranges_of(keys, self.job)
             for number, arrays in enumerate(sent):
-                mine = homes == number
+                mine = ranges == number
                 arrays[f"{output}:keys"] = narrow_integers(keys[mine])
                 arrays[f"{output}:updates"] = narrow_integers(updates[mine])
                 arrays[f"{output}:numbers"] = narrow_floats(numbers[mine])
-                arrays[f"{output}:debt"] = debt
+                arrays[f"{output}:debt"] = pending
         return sent
 
-    def answer(self, question: dict[str, Any]) -> Any:
-        """Tell the clocks, or the rate for FTRL, where it is the one that is asked."""
-        if question["part"] != self.number:
-            return None
-        if question["what"] == "clocks":
-            return self.clocks
+    def answer(self, question: Question[Any]) -> Any:
+        """Return the clocks or the rate, if this is the part that the question is for."""
+        match question:
+            case AskClocks(part=number):
+                return self.clocks if number == self.number else None
+            case AskRate(part=number):
+                return self._rate() if number == self.number else None
+        raise unknown_message(self, question)
+
+    def _rate(self) -> float | None:
         blocks = self.job.rows.source(self.number).blocks(dtype=str(self.job.params["dtype"]))
         return next((alpha_for(block) for block in blocks if block.rows), None)
 
@@ -206,20 +232,20 @@ class AveragePartPiece(Piece):
         return {"counts": np.array([self.rounds, self.rows]), **content}
 
     def restore(self, state: Arrays) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.rounds, self.rows = state["counts"].tolist()
         self.clocks = [state[f"clock:{o}"].tobytes() for o in range(len(state) - 1)]
 
 
 def _updates(job: ClusterJob, learners: list[_core.Learner]) -> int:
-    """Return the number of updates so far, of a rule that can come to an end of them."""
+    """Return the number of updates so far; 0 for rules that do not stop by it."""
     if not RULES[job.rule].ends_by_itself:
         return 0
     return int(sum(learner.facts()["updates"] for learner in learners))
 
 
 class AverageRangePiece(Piece):
-    """Features whose numbers are combined, and the model of them.
+    """A range: combines the numbers of its features, and has their model.
 
     Parameters
     ----------
@@ -231,21 +257,21 @@ class AverageRangePiece(Piece):
         self.learner = make_combiner(job)
         shape = (0, self.learner.numbers_per_feature)
         outputs = job.labels.outputs
-        self.model = [(np.zeros(0, np.uint64), np.zeros(shape)) for _ in range(outputs)]
+        self.model: RangeModel = [(np.zeros(0, np.uint64), np.zeros(shape)) for _ in range(outputs)]
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
-        """Combine a round; send what has changed."""
+    def step(self, message: CombineRound, received: Sequence[Arrays]) -> StepResult:
+        """Combine a round; send the features that have changed."""
         sent: Arrays = {}
         nonzeros = 0
         average = bool(self.job.params.get("average", False))
         for output in range(self.job.labels.outputs):
-            keys, numbers = self._combine(output, message["rows"], received)
+            keys, numbers = self._combine(output, message.rows, received)
             sent[f"{output}:keys"] = narrow_integers(keys)
             sent[f"{output}:numbers"] = narrow_floats(numbers.reshape(-1))
             flat = self.model[output][1].reshape(-1)
-            if message["clocks"]:
-                nonzeros += self.learner.nonzeros_at(message["clocks"][output], flat, average)
-        return StepResult({"nonzeros": nonzeros}, [sent])
+            if message.clocks:
+                nonzeros += self.learner.nonzeros_at(message.clocks[output], flat, average)
+        return StepResult(CombineReply(nonzeros), [sent])
 
     def _combine(
         self, output: int, rows: Sequence[int], received: Sequence[Arrays]
@@ -259,35 +285,42 @@ class AverageRangePiece(Piece):
             means.add(np.searchsorted(updated, keys.astype(np.uint64)), updates, numbers)
         old, before = self.model[output]
         rest = ~keys_found(old, updated)
-        debts = [arrays[f"{output}:debt"].tobytes() for arrays in received]
-        faded = self._faded(before[rest], rows, debts)
+        pending = [arrays[f"{output}:debt"].tobytes() for arrays in received]
+        shrunk = self._shrunk(before[rest], rows, pending)
         keys = np.concatenate([updated, old[rest]])
-        numbers = self._kept(np.concatenate([means.value(), faded]))
-        new = np.concatenate([np.ones(len(updated), bool), (faded != before[rest]).any(axis=1)])
+        numbers = self._rounded(np.concatenate([means.value(), shrunk]))
+        new = np.concatenate([np.ones(len(updated), bool), (shrunk != before[rest]).any(axis=1)])
         order = np.argsort(keys, kind="stable")
         keys, numbers, new = keys[order], numbers[order], new[order]
-        there = numbers.any(axis=1)
-        self.model[output] = keys[there], numbers[there]
+        nonzero = numbers.any(axis=1)
+        self.model[output] = keys[nonzero], numbers[nonzero]
         return keys[new], numbers[new]
 
-    def _faded(
-        self, numbers: NDArray[np.float64], rows: Sequence[int], debts: Sequence[bytes]
+    def _shrunk(
+        self, numbers: NDArray[np.float64], rows: Sequence[int], pending: Sequence[bytes]
     ) -> NDArray[np.float64]:
-        """Return what becomes of features that no part has updated."""
+        """Return the new numbers of features that no part has updated.
+
+        `pending` has the pending events of each part, which shrink these features.
+        """
         mean = WeightedMeans(numbers.shape)
         everywhere = np.arange(len(numbers))
-        for count, debt in zip(rows, debts, strict=True):
-            if count and debt:
-                faded = self.learner.apply_pending(debt, numbers.reshape(-1)).reshape(numbers.shape)
-                mean.add(everywhere, np.full(len(numbers), count), faded)
+        for count, events in zip(rows, pending, strict=True):
+            if count and events:
+                shrunk = self.learner.apply_pending(events, numbers.reshape(-1)).reshape(
+                    numbers.shape
+                )
+                mean.add(everywhere, np.full(len(numbers), count), shrunk)
         return mean.value() if mean.added else numbers
 
-    def _kept(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return numbers as weights keep them: in single precision, rounded."""
+    def _rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers as weights store them: rounded, in single precision."""
         return self.learner.apply_pending(b"", numbers.reshape(-1)).reshape(numbers.shape)
 
-    def answer(self, question: dict[str, Any]) -> Any:
-        """Tell the model."""
+    def answer(self, question: Question[Any]) -> RangeModel:
+        """Return the model."""
+        if not isinstance(question, AskModel):
+            raise unknown_message(self, question)
         return self.model
 
     def state(self) -> Arrays:
@@ -298,16 +331,16 @@ class AverageRangePiece(Piece):
         return found
 
     def restore(self, state: Arrays) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         for output in range(len(self.model)):
             numbers = state[f"{output}:numbers"].reshape(-1, self.learner.numbers_per_feature)
             self.model[output] = state[f"{output}:keys"], numbers
 
 
 class WeightedMeans:
-    """Weighted means, one for each row of an array, in double precision and in the order of adding.
+    """Weighted means, one for each row of an array, summed in double precision and in order.
 
-    What was added once is the mean as it is, to the last bit.
+    A mean of a single entry is that entry, to the last bit.
 
     Parameters
     ----------
@@ -323,7 +356,7 @@ class WeightedMeans:
     def add(
         self, places: NDArray[np.int64], weights: NDArray[Any], numbers: NDArray[np.float64]
     ) -> None:
-        """Add numbers at these places, no two of which are the same."""
+        """Add numbers at these places, which are all different."""
         weight, numbers = weights.astype(np.float64), numbers.astype(np.float64)
         self._sums[places] += weight[:, None] * numbers
         self._weights[places] += weight

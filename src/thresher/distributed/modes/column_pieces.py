@@ -1,8 +1,8 @@
-"""Pieces of the mode "columns": parts that cut rows into blocks of columns, and the blocks.
+"""Pieces of the mode "columns": parts, which divide rows into blocks of columns, and the blocks.
 
-No `Trainer` learns here. It takes learners through the rows of a source, each row as a whole. A
-block of columns has all rows in memory, but each only in part: it waits after every batch for
-products that other blocks compute, before it can learn the batch.
+`Trainer` is not used here: it trains learners on whole rows of a source, one after the other. A
+block of columns has only its own columns of all rows, in memory. Before it can learn a batch, it
+waits for the products of the other blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,26 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.atomic import naming, written_whole
 from thresher.data.orders import orders
-from thresher.distributed.engine.pieces import Arrays, ClusterJob, Piece, StepResult
+from thresher.distributed.engine.messages import Message, Question
+from thresher.distributed.engine.pieces import (
+    Arrays,
+    ClusterJob,
+    Piece,
+    StepResult,
+    unknown_message,
+)
+from thresher.distributed.modes.column_messages import (
+    AskWeights,
+    BatchReply,
+    BatchRows,
+    BlockWeights,
+    ColumnsReply,
+    GatherColumns,
+    GatherReply,
+    LearnBatch,
+    ReleaseRows,
+    SendColumns,
+)
 from thresher.errors import DataError, ModelFileError, ParameterError
 from thresher.training.class_weights import class_factors, row_weights
 
@@ -25,12 +44,13 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.targets import Targets
 
-# What a block has of its rows. `reach`: the squared norm of a row by that of the block's features.
+# The arrays of a block's rows. `reach` is the squared norm of a row, divided by that of the row's
+# features in the block.
 _ROWS = ("keys", "counts", "columns", "values", "reach", "labels", "weights")
 
 
 class ColumnPartPiece(Piece):
-    """A part: reads its rows once, and gives each block its columns of them.
+    """A part: reads its rows once, and sends each block its columns of them.
 
     Parameters
     ----------
@@ -42,10 +62,16 @@ class ColumnPartPiece(Piece):
     def __init__(self, job: ClusterJob, number: int, blocks: int) -> None:
         self.job, self.number, self.blocks = job, number, blocks
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
-        """Read the rows and send them on; or, after that, let go of them."""
-        if not message["cut"]:
-            return StepResult()
+    def step(self, message: Message[Any], received: Sequence[Arrays]) -> StepResult:
+        """Read the rows and send them; in the second step, free them."""
+        match message:
+            case SendColumns():
+                return self._send_columns()
+            case ReleaseRows():
+                return StepResult()  # which replaces the result that has the rows
+        raise unknown_message(self, message)
+
+    def _send_columns(self) -> StepResult:
         labels, weights, rows, squares = [], [], 0, 0.0
         found: list[list[tuple[Any, ...]]] = [[] for _ in range(self.blocks)]
         dtype, intercept = str(self.job.params["dtype"]), bool(self.job.params["fit_intercept"])
@@ -64,31 +90,31 @@ class ColumnPartPiece(Piece):
             rows, squares = rows + block.rows, max(squares, largest)
         shared = {"labels": _joined(labels, np.int8), "weights": _filled(weights, labels)}
         return StepResult(
-            {"rows": rows, "squares": squares},
+            ColumnsReply(rows, squares),
             [_compact(pieces, dtype) | shared for pieces in found],
         )
 
     def state(self) -> Arrays:
-        """Return nothing: it has nothing left to do."""
+        """Return an empty state: after its two steps, a part has nothing left to do."""
         return {}
 
     def restore(self, state: Arrays) -> None:
-        """Take nothing."""
+        """Do nothing: there is no state."""
 
 
 class ColumnBlockPiece(Piece):
-    """A range: the margin perceptron on a block of columns, of all rows.
+    """A range: the margin perceptron on a block of columns, for all rows.
 
     Parameters
     ----------
     job : ClusterJob
     number : int
-        The first has the intercept.
+        The first block has the intercept.
     blocks : int
     numbers, words : dict
-        What the core is told.
+        Parameters of the core's learner.
     shared : dict
-        One for all blocks in the process: they go through the rows in the same order.
+        Shared by all blocks in the process: they read the rows in the same order.
     """
 
     def __init__(
@@ -108,36 +134,42 @@ class ColumnBlockPiece(Piece):
         self.orders: RowOrders = shared.setdefault("orders", RowOrders(job))
         self.rows: Arrays = {}
         self.learner: _core.MarginBlock | None = None
-        self.asked: tuple[int, int, int] | None = None  # scan, first and last row, in their order
+        self.batch: BatchRows | None = None  # whose products were computed last
 
-    def step(self, message: dict[str, Any], received: Sequence[Arrays]) -> StepResult:
-        """Take the rows; or learn from a batch, and compute products of the next."""
-        if message.get("gather"):
-            self._begin(_gathered(received))
-            if self.file is not None:
-                write_rows(self.file, self.rows)
-            return StepResult({"features": len(self.rows["keys"])})
+    def step(self, message: Message[Any], received: Sequence[Arrays]) -> StepResult:
+        """Take the rows; in later steps, learn a batch and compute products of the next."""
+        match message:
+            case GatherColumns():
+                self._begin(_gathered(received))
+                if self.file is not None:
+                    write_rows(self.file, self.rows)
+                return StepResult(GatherReply(len(self.rows["keys"])))
+            case LearnBatch():
+                return StepResult(self._learn(message))
+        raise unknown_message(self, message)
+
+    def _learn(self, message: LearnBatch) -> BatchReply:
         assert self.learner is not None
-        told: dict[str, Any] = {}
-        if message["sums"] is not None:
-            assert self.asked is not None
-            scan, first, last = self.asked
-            order = self.orders.of(scan)
-            told["updated"] = self.learner.learn(order, first, last, message["sums"])
-            if self.words["shrink"] == "touched":  # else it is known only when all are counted
-                told["nonzeros"] = int(self.learner.facts()["nonzeros"])
+        updated, nonzeros, losses, weights, products = None, None, 0.0, 0.0, None
+        if message.sums is not None:
+            assert self.batch is not None
+            order = self.orders.of(self.batch.scan)
+            first, last = self.batch.first, self.batch.last
+            updated = self.learner.learn(order, first, last, message.sums)
+            if self.words["shrink"] == "touched":  # else all weights would have to be counted
+                nonzeros = int(self.learner.facts()["nonzeros"])
             if self.number == 0:
-                told["losses"], told["weights"] = self._tally(order, first, last, message["sums"])
-        self.asked = message["next"]
-        if self.asked is not None:
-            scan, first, last = self.asked
-            told["products"] = self.learner.products(self.orders.of(scan), first, last)
-        return StepResult(told)
+                losses, weights = self._sum_losses(order, first, last, message.sums)
+        self.batch = message.next
+        if self.batch is not None:
+            order = self.orders.of(self.batch.scan)
+            products = self.learner.products(order, self.batch.first, self.batch.last)
+        return BatchReply(updated, nonzeros, losses, weights, products)
 
-    def _tally(
+    def _sum_losses(
         self, order: NDArray[np.int64] | None, first: int, last: int, sums: NDArray[np.float64]
     ) -> tuple[float, float]:
-        """Return the sums of losses and weights of a batch."""
+        """Return the sums of losses and of weights of a batch."""
         rows = slice(first, last) if order is None else order[first:last]
         losses = np.maximum(0.0, self.numbers["epsilon"] - self.rows["labels"][rows] * sums)
         if not len(self.rows["weights"]):
@@ -163,26 +195,24 @@ class ColumnBlockPiece(Piece):
             batch, rows["reach"], dtype, width, self.numbers, self.words
         )
 
-    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return the weights, and what is known of them."""
+    def answer(self, question: Question[Any]) -> BlockWeights:
+        """Return the weights."""
+        if not isinstance(question, AskWeights):
+            raise unknown_message(self, question)
         assert self.learner is not None
         columns, weights = self.learner.weights()
-        return {
-            "keys": self.rows["keys"][columns],
-            "weights": weights,
-            "intercept": self.learner.intercept,
-            "norm_bound": self.learner.facts()["norm_bound"],
-        }
+        bound = float(self.learner.facts()["norm_bound"])
+        return BlockWeights(self.rows["keys"][columns], weights, self.learner.intercept, bound)
 
     def state(self) -> Arrays:
-        """Return the weights; the rows too where they are in no file."""
+        """Return the weights; the rows too, if there is no file for them."""
         if self.learner is None:
             return {}
         learner = {"learner": np.frombuffer(self.learner.state(), np.uint8)}
         return learner if self.file is not None else learner | self.rows
 
     def restore(self, state: Arrays) -> None:
-        """Go on from weights."""
+        """Continue from a state."""
         if not state:
             return
         if self.file is None:
@@ -194,7 +224,7 @@ class ColumnBlockPiece(Piece):
 
 
 class RowOrders:
-    """The order of rows in each scan: those of ``fit``, by the job's seed.
+    """The order of rows in each scan: the same as in ``fit`` with the job's seed.
 
     Parameters
     ----------
@@ -203,28 +233,28 @@ class RowOrders:
 
     def __init__(self, job: ClusterJob) -> None:
         self.job = job
-        self._orders = self._begun()
+        self._orders = self._new_orders()
         self._scan = -1
         self._order: NDArray[np.int64] | None = None
 
     def of(self, scan: int) -> NDArray[np.int64] | None:
-        """Return the order of a scan; None: as they lie."""
+        """Return the order of a scan; None for the order of the files."""
         if scan < self._scan:
-            self._orders, self._scan = self._begun(), -1
+            self._orders, self._scan = self._new_orders(), -1
         while self._scan < scan:
             self._order, self._scan = next(self._orders), self._scan + 1
         return self._order
 
-    def _begun(self) -> Iterator[NDArray[np.int64] | None]:
+    def _new_orders(self) -> Iterator[NDArray[np.int64] | None]:
         rng = np.random.default_rng(self.job.seed)
         return orders(self.job.params["shuffle"], sum(self.job.counts), rng)
 
 
-# ---- rows --------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 
 def _weights(job: ClusterJob, block: Block, targets: Targets) -> NDArray[np.float64] | None:
-    """Return the weights of the rows of a block, those of their classes included."""
+    """Return the weights of the rows of a block, multiplied by those of their classes."""
     weights = block.weights
     if weights is not None:
         bad = ~(np.isfinite(weights) & (weights >= 0))
@@ -238,7 +268,7 @@ def _weights(job: ClusterJob, block: Block, targets: Targets) -> NDArray[np.floa
 def _filled(
     weights: Sequence[NDArray[np.float64] | None], labels: Sequence[NDArray[Any]]
 ) -> NDArray[np.float64]:
-    """Return the weights of rows one after the other; none at all where all are 1."""
+    """Return the weights of all rows, joined; an empty array if no row has a weight."""
     if all(found is None or not len(found) for found in weights):
         return np.zeros(0)
     return np.concatenate(
@@ -254,7 +284,7 @@ def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
 
 
 def _compact(pieces: Sequence[tuple[Any, ...]], dtype: str) -> Arrays:
-    """Return the rows of a part with numbers of columns in place of keys."""
+    """Return the rows of a part, with column numbers instead of keys."""
     counts, keys, values, reach = zip(*pieces, strict=True) if pieces else ((),) * 4
     found, columns = np.unique(_joined(keys, np.uint64), return_inverse=True)
     return {
@@ -267,10 +297,10 @@ def _compact(pieces: Sequence[tuple[Any, ...]], dtype: str) -> Arrays:
 
 
 def _gathered(received: Sequence[Arrays]) -> Arrays:
-    """Return the rows of all parts, in their order, with one number for each key."""
+    """Return the rows of all parts, in their order, with one column for each key."""
     keys = np.unique(np.concatenate([part["keys"] for part in received]))
     if len(keys) > np.iinfo(np.int32).max:
-        raise ParameterError(f"blocks: one of them has {len(keys)} features; more are needed")
+        raise ParameterError(f"blocks: a block has {len(keys)} features; more blocks are needed")
     columns = [
         np.searchsorted(keys, part["keys"]).astype(np.int32)[part["columns"]] for part in received
     ]
@@ -291,7 +321,7 @@ def write_rows(file: Path, rows: Arrays) -> None:
 
 
 def read_rows(file: Path, count: int) -> Arrays:
-    """Read the rows of a block back, as many as there must be."""
+    """Read the rows of a block from its file; `count` is their number."""
     try:
         with naming(str(file)), file.open("rb") as content:
             rows = {name: np.load(content, allow_pickle=False) for name in _ROWS}

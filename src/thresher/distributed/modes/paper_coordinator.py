@@ -1,4 +1,4 @@
-"""What the driver decides in stages of the published stabilized rule."""
+"""The coordinator for stages of the published stabilized rule."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.distributed.engine.pieces import ClusterJob, Coordinator, Learned
+from thresher.distributed.modes.paper_messages import (
+    AskDistance,
+    AskFindings,
+    AskHistogram,
+    AskRatios,
+    AveragePaths,
+    JudgePaperStage,
+    PaperStageReply,
+    RunPaperStage,
+    SendPathSums,
+)
 from thresher.errors import ModelFileError
 from thresher.model.evidence import Evidence
 from thresher.model.history import Output
@@ -20,28 +31,34 @@ from thresher.model.history import Output
 if TYPE_CHECKING:
     from thresher.distributed.engine.executor import Executor
 
-_FEW = 4096  # ratios that all parts together may tell
+_FEW = 4096  # ratios that all parts together may send to the driver
 
 
 @dataclass
 class PaperState:
-    """Where it stands between two stages; gravity, beta and burst are those of the next.
+    """The state between two stages; gravity, beta and burst are those of the next stage.
+
+    The names of the fields are keys in checkpoint files.
 
     Attributes
     ----------
     stage : int
-        Stages made.
+        Stages done.
     taken : int
-        Rows taken by each path.
+        Rows learned by each path.
     d : float
         Share of the features seen that are stable.
+    seen, purged : int
+        Numbers of features.
     sieve, reach : float
-        Ratios from ``sieve * (1 - reach)`` to ``sieve * (1 + reach)`` are told at once: the next
-        gravity is expected among them. (Which they are decides what is asked, not what is found.)
+        Parts report ratios from ``sieve * (1 - reach)`` to ``sieve * (1 + reach)`` with a stage, as
+        the next gravity is expected among them. The interval changes how many questions are needed,
+        not the gravity found.
     loss, weight : float
         Sums over all paths.
     passes, purged_before : int
-        With `tol`: the pass after which the model is looked at, and what was purged then.
+        With `tol`: the pass after which the model is compared next, and the number of purged
+        features at the last comparison.
     """
 
     burst: int
@@ -63,41 +80,42 @@ class PaperState:
 
 
 class PaperCoordinator(Coordinator):
-    """Schedules, gravity, and the end.
+    """Schedules, gravity, and the decision to stop.
 
     Parameters
     ----------
     job : ClusterJob
     numbers, words : mappings
-        What the core is told.
+        Parameters of the core's learner.
     """
 
     def __init__(
         self, job: ClusterJob, numbers: Mapping[str, float], words: Mapping[str, str]
     ) -> None:
         self.job, self.numbers, self.words = job, numbers, words
-        self.rows = max(job.counts)  # every path takes so many in a pass, or goes round again
+        self.rows = max(job.counts)  # rows of a path in a pass; smaller parts are read again
         self.bits = 8 * np.dtype(job.params["dtype"]).itemsize
         self.at = PaperState(int(numbers["burst"]), numbers["rejection"])
 
     @property
     def done(self) -> bool:  # type: ignore[override]
-        """Whether all passes are made, or the model stands still."""
+        """Whether all passes are done, or the model has stopped changing."""
         return self.at.done or self.at.taken >= self.job.params["passes"] * self.rows
 
-    # ---- a stage -------------------------------------------------------------------------------
+    # ---- a stage ---------------------------------------------------------------------------------
 
     def stage(self, executor: Executor) -> dict[str, Any]:
-        """Let the paths make their bursts and ranges weigh, and find the next gravity."""
+        """Run the bursts of all paths, judge all features, and find the next gravity."""
         at, numbers = self.at, self.numbers
-        message = {"do": "stage", "stage": at.stage, "burst": at.burst, "gravity": at.gravity}
-        low, high = self._sieve()
-        told = executor.parts(message | {"beta": at.beta, "low": low, "high": high})
-        weighed = executor.ranges({"do": "stage", "stage": at.stage})
+        low, high = self._interval()
+        replies = executor.step_parts(
+            RunPaperStage(at.stage, at.burst, at.gravity, at.beta, low, high)
+        )
+        judged = executor.step_ranges(JudgePaperStage(at.stage))
         at.taken += at.burst * int(numbers["bursts"])
         rows = at.burst * int(numbers["bursts"] * numbers["paths"])
-        at.seen += sum(told["seen"] for told in weighed)
-        at.purged += sum(told["purged"] for told in weighed)
+        at.seen += sum(reply.seen for reply in judged)
+        at.purged += sum(reply.purged for reply in judged)
         stable = at.seen - at.purged
         if at.stage > 0:
             at.d = stable / at.seen if at.seen else 0.0
@@ -105,18 +123,18 @@ class PaperCoordinator(Coordinator):
             if numbers["burst_growth"] > 0:
                 at.burst = _core.burst_size(int(numbers["burst"]), numbers["burst_growth"], at.d)
         if self.words["gravity_rule"] == "update-quantile":
-            at.gravity = self._quantile(executor, told)
+            at.gravity = self._quantile(executor, replies)
         at.stage += 1
         self._warn()
-        loss, weight = sum(t["loss"] for t in told), sum(t["weight"] for t in told)
+        loss, weight = sum(r.loss for r in replies), sum(r.weight for r in replies)
         mean = (loss - at.loss) / (weight - at.weight) if weight > at.weight else 0.0
         at.loss, at.weight = loss, weight
-        self._look_whether_it_moves(executor)
-        facts = {"rows": rows, "loss": mean, "nonzeros": stable}
-        return facts | {"gravity": at.gravity, "beta": at.beta, "d": at.d, "burst": at.burst}
+        self._check_tol(executor)
+        record = {"rows": rows, "loss": mean, "nonzeros": stable}
+        return record | {"gravity": at.gravity, "beta": at.beta, "d": at.d, "burst": at.burst}
 
     def _warn(self) -> None:
-        """Warn where nothing is rejected although something should be (A-36)."""
+        """Warn if no update is rejected although the rejection rate is positive (A-36)."""
         at = self.at
         if at.warned or at.stage < 2 or at.gravity > 0 or at.beta <= 0:
             return
@@ -126,42 +144,44 @@ class PaperCoordinator(Coordinator):
             at.warned = True
             warnings.warn(without_gravity(self.words["loss"], at.stage, at.beta), stacklevel=2)
 
-    def _look_whether_it_moves(self, executor: Executor) -> None:
-        """End it where the model hardly moved in a pass, and nothing was purged (R-13.14)."""
+    def _check_tol(self, executor: Executor) -> None:
+        """Stop if the model hardly changed in a pass and no feature was purged (R-13.14)."""
         at, tol = self.at, self.job.params["tol"] or 0.0
         if tol <= 0 or at.taken < at.passes * self.rows:
             return
         at.passes = at.taken // self.rows + 1
-        self._add_up(executor)
+        self._average_paths(executor)
         if at.purged == at.purged_before:
-            gap = norm = 0.0
+            sums = 0.0, 0.0
             for number in range(self.job.ranges):  # in the order of the features
-                question = {"ask": "distance", "range": number, "gap": gap, "norm": norm}
-                gap, norm = executor.ask_ranges(question)[number]
-            at.done = math.sqrt(gap) <= tol * math.sqrt(norm)
+                answer = executor.ask_ranges(AskDistance(number, *sums))[number]
+                assert answer is not None
+                sums = answer
+            at.done = math.sqrt(sums[0]) <= tol * math.sqrt(sums[1])
         at.purged_before = at.purged
 
     @staticmethod
-    def _add_up(executor: Executor) -> None:
-        executor.parts({"do": "sums"})
-        executor.ranges({"do": "sums"})
+    def _average_paths(executor: Executor) -> None:
+        executor.step_parts(SendPathSums())
+        executor.step_ranges(AveragePaths())
 
-    # ---- gravity: the beta-quantile of the ratios of all parts, exactly (R-13.10) ----------------
+    # ---- gravity: the exact beta-quantile of the ratios of all parts (R-13.10) -------------------
 
-    def _quantile(self, executor: Executor, told: list[dict[str, Any]]) -> float:
+    def _quantile(self, executor: Executor, replies: list[PaperStageReply]) -> float:
         at = self.at
-        total, below, within = (sum(t[n] for t in told) for n in ("ratios", "below", "within"))
+        total, below = sum(r.ratios for r in replies), sum(r.below for r in replies)
+        within = sum(r.within for r in replies)
         if at.beta <= 0 or total == 0:
             return 0.0
         rank = _core.quantile_rank(at.beta, total)
-        values = np.concatenate([t["values"] for t in told])
-        low, high = self._sieve()
+        values = np.concatenate([r.values for r in replies])
+        low, high = self._interval()
         if not below <= rank < below + within:
             at.reach = min(0.5, 2 * at.reach)
             at.sieve = self._search(executor, rank)
-        elif low == high:  # all of these are equal
+        elif low == high:  # all ratios in the interval are equal
             at.sieve = low
-        elif len(values) < within:  # too many to be told
+        elif len(values) < within:  # there were too many to report
             at.reach *= 0.5
             at.sieve = self._search(executor, rank)
         else:
@@ -169,53 +189,52 @@ class PaperCoordinator(Coordinator):
             at.sieve = _nth(values, rank - below)
         return at.sieve
 
-    def _sieve(self) -> tuple[float, float]:
-        """Return the interval where gravity is expected, as numbers that ratios can be."""
+    def _interval(self) -> tuple[float, float]:
+        """Return the interval where gravity is expected, in the number type of ratios."""
         at, real = self.at, np.dtype(self.job.params["dtype"]).type
         return float(real(at.sieve * (1 - at.reach))), float(real(at.sieve * (1 + at.reach)))
 
     def _search(self, executor: Executor, rank: int) -> float:
-        """Find the ratio of this rank by its bits, whose order is that of the ratios."""
+        """Find the ratio of this rank by its bits, which have the same order as the ratios."""
         first, shift = 0, self.bits - 12
         while True:
-            question = {"ask": "histogram", "first": first, "shift": shift}
-            counts = sum(executor.ask_parts(question))
+            counts = np.sum(executor.ask_parts(AskHistogram(first, shift)), axis=0)
             ends = np.cumsum(counts)
             at = int(np.searchsorted(ends, rank, side="right"))
             rank -= int(ends[at] - counts[at])
             first += at << shift
-            if shift == 0:  # all of these are equal
+            if shift == 0:  # all ratios that are left are equal
                 return float(np.array([first], f"u{self.bits // 8}").view(f"f{self.bits // 8}")[0])
             if counts[at] <= _FEW:
-                values = executor.ask_parts({"ask": "values", "first": first, "shift": shift})
+                values = executor.ask_parts(AskRatios(first, shift))
                 return _nth(np.concatenate(values), rank)
             shift = max(0, shift - 11)
 
     # ---- state and result ------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands."""
+        """Return the state between two stages."""
         return asdict(self.at)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from a state."""
         try:
             self.at = PaperState(**state)
         except TypeError as error:
             raise ModelFileError(f"the checkpoint of the driver: {error}") from error
 
     def result(self, executor: Executor) -> Learned:
-        """Return the mean of the paths (R-13.8), and why features stayed or went."""
-        self._add_up(executor)
-        found = executor.ask_ranges({"ask": "learned"})
-        all_of = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
+        """Return the mean of the paths (R-13.8), and the evidence."""
+        self._average_paths(executor)
+        found = executor.ask_ranges(AskFindings())
+        joined = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
         evidence = Evidence(
-            indptr=np.array([0, len(all_of["features"])], np.int64),
-            **{n: all_of[n] for n in ("features", "probability", "updates", "purged", "documents")},
+            indptr=np.array([0, len(joined["features"])], np.int64),
+            **{n: joined[n] for n in ("features", "probability", "updates", "purged", "documents")},
         )
         facts = {n: getattr(self.at, n) for n in ("gravity", "beta", "d", "burst", "seen")}
         return Learned(
-            [Output(all_of["keys"], all_of["weights"], 0.0)],
+            [Output(joined["keys"], joined["weights"], 0.0)],
             evidence,
             facts={"stages": self.at.stage, "rows": self.at.taken} | facts,
         )

@@ -1,4 +1,7 @@
-"""Which features rank highest over all ranges, found without gathering their ranks."""
+"""The cutoff between the features that stay and those that go, over all ranges.
+
+The driver asks ranges for counts of ranks. The ranks themselves are not sent.
+"""
 
 from __future__ import annotations
 
@@ -8,54 +11,55 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.distributed.modes.robust_messages import AskRankCounts
+
 if TYPE_CHECKING:
     from thresher.distributed.engine.executor import Executor
 
 LAST_KEY = 2**64 - 1
-_BITS = 11  # of ranks, that one round of questions settles
+_BITS = 11  # bits of a rank that one question decides
 
 
-def cut(executor: Executor, size: int) -> tuple[int, int]:
-    """Return the lowest rank that stays, and of the features of that rank the last that does.
+def find_cutoff(executor: Executor, size: int) -> tuple[int, int]:
+    """Return the lowest rank that stays, and the last key that stays among features of that rank.
 
-    More than `size` features have ranks; as many stay.
+    More than `size` features have ranks; `size` of them stay.
     """
 
     def counts(tied: int) -> Callable[[int, int, int], NDArray[np.int64]]:
         def ask(prefix: int, shift: int, bits: int) -> NDArray[np.int64]:
-            question = {"ask": "counts", "tied": tied}
-            found = executor.ask_ranges(question | {"prefix": prefix, "shift": shift, "bits": bits})
+            found = executor.ask_ranges(AskRankCounts(tied, prefix, shift, bits))
             total: NDArray[np.int64] = np.sum(found, axis=0, dtype=np.int64)
             return total
 
         return ask
 
-    rank, still = kth_largest(counts(tied=0), size)
-    if still is None:
+    rank, tied = kth_largest(counts(tied=0), size)
+    if tied is None:
         return rank, LAST_KEY
-    # The lowest keys stay: those of highest complement.
-    return rank, LAST_KEY - kth_largest(counts(tied=rank), still)[0]
+    # The lowest keys stay: those with the largest complement.
+    return rank, LAST_KEY - kth_largest(counts(tied=rank), tied)[0]
 
 
 def kth_largest(
     counts: Callable[[int, int, int], NDArray[np.int64]], size: int
 ) -> tuple[int, int | None]:
-    """Find a bound at or above which `size` of many 64-bit numbers are.
+    """Find a bound such that the `size` largest of many 64-bit numbers are at or above it.
 
     Parameters
     ----------
     counts : callable
-        Takes a prefix, a shift and a number of bits: of the numbers whose leading bits are the
-        prefix, how many have each value of the next bits, above the lowest `shift`.
+        Takes a prefix, a shift and a number of bits. Among the numbers whose leading bits are the
+        prefix, it counts each value of the next bits, above the lowest `shift` bits.
     size : int
-        Fewer than there are numbers, and at least 1.
+        At least 1, and less than the number of numbers.
 
     Returns
     -------
     bound : int
-    still : int or None
-        Where numbers are equal to the bound, and not all of them can be among the highest: how many
-        of them are.
+    tied : int or None
+        None if exactly `size` numbers are at or above the bound. Otherwise several numbers are
+        equal to the bound, and only this many of them are among the `size` largest.
 
     Examples
     --------

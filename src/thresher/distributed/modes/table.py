@@ -1,4 +1,4 @@
-"""Which estimators learn in which mode, and with which options."""
+"""The table of modes: which estimators can use them, and which options they have."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from thresher.rules import RULES, validate
 
 MODES = ("stages", "average", "columns")
 
-OWN = {"rounds": "average", "batch": "columns", "blocks": "columns"}  # options of one mode alone
+MODE_OPTIONS = {"rounds": "average", "batch": "columns", "blocks": "columns"}  # of one mode only
 
 
-def mode_of(estimator: Any, wanted: str | None) -> str:
-    """Return the mode in which an estimator learns.
+def choose_mode(estimator: Any, wanted: str | None) -> str:
+    """Return the wanted mode, or the default mode of an estimator.
 
-    Raises ParameterError where it does not learn in the one wanted, or in any.
+    Raises ParameterError if the estimator does not have that mode, or has none.
     """
     if isinstance(estimator, type):
         raise ParameterError(f"estimator must be an object, as in {estimator.__name__}()")
@@ -30,42 +30,45 @@ def mode_of(estimator: Any, wanted: str | None) -> str:
     if wanted is not None and wanted not in MODES:
         raise ParameterError(parameter="mode", value=wanted, allowed=f"one of {', '.join(MODES)}")
     rule = RULES.get(getattr(estimator, "rule", ""))
-    fitting = () if rule is None else rule.cluster
-    if not fitting:
+    allowed = () if rule is None else rule.cluster
+    if not allowed:
         raise ParameterError(
-            f"{name}: does not learn on a cluster; StabilizedClassifier and estimators that learn "
-            f"row by row do"
+            f"{name} cannot be trained on a cluster; StabilizedClassifier and estimators that "
+            f"learn row by row can"
         )
-    if wanted is not None and wanted not in fitting:
+    if wanted is not None and wanted not in allowed:
         raise ParameterError(
-            owner=name, parameter="mode", value=wanted, allowed=" or ".join(fitting)
+            owner=name, parameter="mode", value=wanted, allowed=" or ".join(allowed)
         )
-    return wanted or fitting[0]
+    return wanted or allowed[0]
 
 
 def checked_params(estimator: Any, mode: str) -> dict[str, Any]:
-    """Return the parameters of an estimator, all checked.
+    """Return the validated parameters of an estimator.
 
-    Raises ParameterError for those that make no sense on a cluster.
+    Raises ParameterError for parameters that a cluster does not support.
     """
     params: dict[str, Any] = estimator.get_params(deep=False)
     name = type(estimator).__name__
     validate.check(estimator.rule, estimator.task, params, name)
     if params.get("callback") is not None:
-        raise ParameterError(f"{name}: callback is not called on a cluster; watch= of fit is")
+        raise ParameterError(f"{name}: callback is not called on a cluster; use watch= of fit")
     if params.get("warm_start"):
-        raise ParameterError(f"{name}: warm_start=True does not go with a cluster")
+        raise ParameterError(f"{name}: warm_start=True cannot be used on a cluster")
     return params
 
 
-def make_modes(job: ClusterJob, mode: str, own: Mapping[str, int]) -> Iterator[Mode]:
-    """Yield what is to be run, one after the other: one for all outputs, or one for each."""
+def make_modes(job: ClusterJob, mode: str, options: Mapping[str, int]) -> Iterator[Mode]:
+    """Yield the modes to run one after the other: one for all outputs, or one for each output.
+
+    `options` are those of this mode only.
+    """
     if mode == "average":
-        yield AverageMode(job, **own)
+        yield AverageMode(job, **options)
         return
     for output in range(job.labels.outputs):
         each = replace(job, output=output)
         if mode == "columns":
-            yield ColumnsMode(each, **own)
+            yield ColumnsMode(each, **options)
         else:
             yield (RobustStagesMode if job.params["variant"] == "robust" else PaperStagesMode)(each)

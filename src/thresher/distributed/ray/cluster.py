@@ -1,4 +1,4 @@
-"""A connection to a Ray cluster: found or started, looked over, and left as it was found."""
+"""A connection to a Ray cluster, which is found or started here, checked, and closed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from thresher.errors import ClusterError, ParameterError, setting
 
 T = TypeVar("T")
 
-_REACH = 5.0  # seconds in which an address must answer
-_SEEN = 10.0  # seconds in which a new file must be seen everywhere
-_RETRIES = 3  # of a task whose worker dies
-_AHEAD = 4  # tasks for each processor; few, as those behind an error are not cancelled
+_CONNECT_SECONDS = 5.0  # in which an address must answer
+_VISIBLE_SECONDS = 10.0  # in which all nodes must see a new file
+_RETRIES = 3  # of a task whose worker is lost
+_AHEAD = 4  # submitted tasks for each processor; few, as an error does not cancel those after it
 
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Where a worker is to be.
+    """A place for a worker.
 
     Attributes
     ----------
     node : str
-        Ray's name of the node.
+        Ray's id of the node.
     processors : int
     """
 
@@ -46,13 +46,13 @@ class WorkerSlot:
 
 @dataclass
 class RemoteError:
-    """An error, as a result: Ray would wrap it, and print it besides."""
+    """An error as a result. Ray would wrap a raised error, and print it as well."""
 
     error: Exception
 
 
 def as_result(error: Exception) -> RemoteError:
-    """Return an error as a result that can be sent; a note in it says where it came from."""
+    """Return an error as a result that can be pickled, with a note that has the traceback."""
     text = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))
@@ -68,17 +68,23 @@ class Cluster:
     Parameters
     ----------
     workers : int or None
-        As asked for.
+        Number of workers; None for the default of `connect`.
     threaded : bool
         Whether a worker can use several processors.
     started, connected : bool
-        Whether it was started, or connected to, here; it is left again then.
+        Whether `connect` started the cluster, or connected this process to it. If so, `close` ends
+        it, or disconnects.
+
+    Attributes
+    ----------
+    executors : int
+        Number of open executors. Their workers have all processors.
     """
 
     def __init__(self, workers: int | None, threaded: bool, started: bool, connected: bool) -> None:
         self.workers, self.threaded = workers, threaded
         self._started, self._connected = started, connected
-        self.holders = 0  # crews whose workers have the processors
+        self.executors = 0
         self._checked: set[str | None] = set()  # folders
 
     @classmethod
@@ -90,11 +96,11 @@ class Cluster:
         Parameters
         ----------
         address : str, optional
-            ``"host:port"`` of a cluster's head, ``"auto"`` for the one of this machine, ``"local"``
-            to start one. By default: the one that this process is connected to already, else that
-            of the variable ``RAY_ADDRESS``, else one is started.
+            ``"host:port"`` of a cluster's head, ``"auto"`` for the cluster of this machine,
+            ``"local"`` to start one. By default: the cluster that this process is already connected
+            to, or that of the variable ``RAY_ADDRESS``, or else a new one.
         workers : int, optional
-            By default one for each processor; if they are threaded, one for each node.
+            By default one for each processor; if workers are threaded, one for each node.
         threaded : bool
             Whether a worker can use several processors.
 
@@ -105,7 +111,7 @@ class Cluster:
         """
         if workers is not None and (type(workers) is not int or workers < 1):
             raise ParameterError(
-                parameter="workers", value=workers, allowed="a whole number of 0 or more"
+                parameter="workers", value=workers, allowed="a whole number of 1 or more"
             )
         ray = imported()
         if ray.is_initialized():
@@ -123,27 +129,27 @@ class Cluster:
             raise
         return cluster
 
-    def places(self, limit: int) -> list[WorkerSlot]:
-        """Return where workers are to be, on as many nodes as possible; `limit` are enough."""
+    def worker_slots(self, limit: int) -> list[WorkerSlot]:
+        """Return places for at most `limit` workers, on as many nodes as possible."""
         sizes = {n["NodeID"]: int(n["Resources"].get("CPU", 0)) for n in _nodes()}
         sizes = {node: size for node, size in sorted(sizes.items()) if size > 0}
         default = len(sizes) if self.threaded else sum(sizes.values())
         count = min(self.workers or default, limit)
         taken = dict.fromkeys(sizes, 0)
         order = []
-        for _ in range(count):  # always where a worker has the most processors
+        for _ in range(count):  # always the node with the most processors for each worker
             node = max(sizes, key=lambda name: sizes[name] / (taken[name] + 1))
             taken[node] += 1
             order.append(node)
         return [WorkerSlot(n, max(1, sizes[n] // taken[n]) if self.threaded else 1) for n in order]
 
     def check(self, folder: str | None) -> None:
-        """Raise ClusterError unless all nodes have this version, and see a folder.
+        """Raise ClusterError unless all nodes have this version, and share a folder.
 
         Parameters
         ----------
         folder : str or None
-            Made if it is not there. Workers must be able to write to it, too.
+            Made if necessary. All workers must be able to write to it.
         """
         if folder in self._checked:
             return
@@ -152,22 +158,22 @@ class Cluster:
             if token is not None:
                 token.parent.mkdir(parents=True, exist_ok=True)
                 token.write_text("driver")
-            if not self._started:  # else all is on this machine
+            if not self._started:  # a cluster started here is on this machine only
                 self._check_nodes(token)
             self._checked.add(folder)
         finally:
             for left in token.parent.glob(f"{token.name}*") if token is not None else []:
                 left.unlink(missing_ok=True)
 
-    def spread(self, function: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
-        """Return the results of a function for items, in their order, from all over the cluster.
+    def map(self, function: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
+        """Return the results of a function for all items, in their order, computed on all nodes.
 
-        An error of the function comes as itself: that of the first item that has one.
-        Items whose worker dies are tried again, so the function must be one that can be.
+        If the function fails for several items, the error of the first of them is raised here. An
+        item whose worker is lost is tried again, so the function must give the same result twice.
         """
         ray = imported()
-        # Workers of a executor have all processors: a task that asks for one would never begin.
-        options = {"num_cpus": 0 if self.holders else 1, "scheduling_strategy": "SPREAD"}
+        # Workers of an executor have all processors: a task that needs one would never start.
+        options = {"num_cpus": 0 if self.executors else 1, "scheduling_strategy": "SPREAD"}
         task = ray.remote(_result).options(max_retries=_RETRIES, **options)
         given = ray.put(function)
         left = iter(items)
@@ -188,7 +194,7 @@ class Cluster:
         return found
 
     def close(self) -> None:
-        """Leave the cluster, or end it, if it was started or connected to here."""
+        """End or disconnect the cluster, if `connect` started or connected it."""
         if self._connected:
             self._connected = False
             imported().shutdown()
@@ -217,12 +223,14 @@ class Cluster:
         asked = []
         for node in _nodes():
             if node["Resources"].get("CPU", 0) > 0:
-                task = ray.remote(_looked).options(
+                task = ray.remote(_check_node).options(
                     num_cpus=0, scheduling_strategy=strategy(node["NodeID"], soft=False)
                 )
                 own = None if token is None else f"{token}.{node['NodeID']}"
                 name = node.get("NodeManagerHostname") or node["NodeID"]
-                asked.append((name, own, task.remote(str(token) if token else None, own, _SEEN)))
+                asked.append(
+                    (name, own, task.remote(str(token) if token else None, own, _VISIBLE_SECONDS))
+                )
         for name, own, task in asked:
             try:
                 version, trouble = ray.get(task)
@@ -234,8 +242,8 @@ class Cluster:
                 raise ClusterError(
                     f"node {name} has version {version} of thresher, and here it is {__version__}"
                 )
-            if trouble is None and own is not None and not _seen(own, _SEEN):
-                trouble = "what it writes there is not seen here"
+            if trouble is None and own is not None and not _is_visible(own, _VISIBLE_SECONDS):
+                trouble = "files that it writes there are not visible here"
             if trouble is not None and token is not None:
                 raise ClusterError(
                     f"node {name} does not share the folder {token.parent}: {trouble}; checkpoints "
@@ -258,7 +266,7 @@ def imported() -> Any:
 
 
 def brief(error: BaseException) -> str:
-    """Return the first and the last line of an error's message: Ray's are long, and coloured."""
+    """Return the first and the last line of an error's message. Ray's are long and coloured."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip(" ^\t")]
     return " ... ".join(dict.fromkeys(lines[:1] + lines[-1:])) or type(error).__name__
@@ -269,9 +277,9 @@ def _nodes() -> list[dict[str, Any]]:
 
 
 def _init(ray: Any, address: str, workers: int | None) -> None:
-    """Connect this process, within bounded time."""
+    """Connect this process to a cluster, within a limited time."""
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    # Errors come to whom they concern; Ray would print them also for each packet that is not sent.
+    # Errors are raised here. Ray would also print one for each packet that is never read.
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -282,19 +290,19 @@ def _init(ray: Any, address: str, workers: int | None) -> None:
         return
     try:
         if address != "auto":
-            _reach(address)
+            _check_answer(address)
         ray.init(address=address, **quiet)
     except Exception as error:
         raise ClusterError(_unreachable(address, brief(error))) from error
 
 
 def _checked(address: str) -> str:
-    """Raise ClusterError unless an address is one."""
+    """Return an address; raise ClusterError if it is not valid."""
     if address.startswith("ray://"):
         raise ClusterError(
             (
-                f"{address} is of Ray's client, which is not supported: run this on a machine of "
-                "the cluster, as `ray job submit` does, with ",
+                f"{address} is an address of Ray's client, which is not supported: run this on a "
+                "machine of the cluster, as `ray job submit` does, with ",
                 setting("address", "auto"),
             ),
             parameter="address",
@@ -311,16 +319,16 @@ def _checked(address: str) -> str:
     return address
 
 
-def _reach(address: str) -> None:
-    """Raise OSError unless what answers speaks as Ray does: Ray itself would end this process."""
+def _check_answer(address: str) -> None:
+    """Raise OSError unless a gRPC server answers: Ray itself would end this process."""
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), _REACH) as reached:
+    with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS) as reached:
         if os.environ.get("RAY_USE_TLS", "0") == "0":
-            reached.settimeout(_REACH)
+            reached.settimeout(_CONNECT_SECONDS)
             reached.sendall(
                 b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
             )
-            if reached.recv(9)[3:4] != b"\x04":  # the settings that open a connection of gRPC
+            if reached.recv(9)[3:4] != b"\x04":  # the first frame of a gRPC server
                 raise OSError("what answers there is not Ray")
 
 
@@ -332,7 +340,7 @@ def _unreachable(address: str, why: str) -> str:
 
 
 def _check_same(ray: Any, address: str | None) -> None:
-    """Raise ClusterError where another cluster is asked for than the one that is connected."""
+    """Raise ClusterError if this process is connected to another cluster than the wanted one."""
     here = ray.get_runtime_context().gcs_address
     if address not in (None, "auto", here):
         raise ClusterError(
@@ -342,19 +350,19 @@ def _check_same(ray: Any, address: str | None) -> None:
 
 
 def _result(function: Callable[[Any], Any], item: Any) -> Any:
-    """Call a function on a worker."""
+    """Call a function on a worker; return an error as a result."""
     try:
         return function(item)
     except Exception as error:
         return as_result(error)
 
 
-def _looked(token: str | None, own: str | None, seconds: float) -> tuple[str, str | None]:
-    """Look around on a node: return the version, and what is wrong with the folder."""
+def _check_node(token: str | None, own: str | None, seconds: float) -> tuple[str, str | None]:
+    """Return a node's version of Thresher, and what is wrong with the folder there."""
     if token is None or own is None:
         return __version__, None
-    if not _seen(token, seconds):
-        return __version__, "what is written there elsewhere is not seen"
+    if not _is_visible(token, seconds):
+        return __version__, "files that other nodes write there are not visible"
     try:
         Path(own).write_text("worker")
     except OSError as error:
@@ -362,8 +370,8 @@ def _looked(token: str | None, own: str | None, seconds: float) -> tuple[str, st
     return __version__, None
 
 
-def _seen(file: str, seconds: float) -> bool:
-    """Return whether a file is there, or is so soon: network folders take their time."""
+def _is_visible(file: str, seconds: float) -> bool:
+    """Return whether a file exists within some seconds: network folders are slow."""
     until = time.monotonic() + (seconds if os.path.isdir(os.path.dirname(file)) else 0)
     while not os.path.exists(file):
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""A Ray Dataset as files: it is written once, and then read as any Parquet files are."""
+"""A Ray Dataset as files: it is written once, and then read like other Parquet files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from thresher.data.table_files import row_groups
 from thresher.distributed.engine.manifest import manifest_to_resume
 from thresher.errors import DataError, ParameterError
 
-_FOLDER, _WHOLE = "dataset", "whole.json"
+_FOLDER, _SIZES = "dataset", "whole.json"  # sizes are written when all files are complete
 
 
 def is_dataset(data: Any) -> bool:
-    """Tell whether data are a Ray Dataset, without importing Ray."""
+    """Return whether data are a Ray Dataset, without an import of Ray."""
     return any(
         kind.__name__ == "Dataset" and kind.__module__.startswith("ray.data")
         for kind in type(data).__mro__
@@ -29,31 +29,31 @@ def dataset_to_files(
 ) -> list[str]:
     """Write a Ray Dataset to Parquet files in the folder of a checkpoint; return their names.
 
-    Its columns are those of a table; files follow the order of its blocks. A run that is resumed
-    reads what was written then, and does not ask the dataset again.
+    The columns of the dataset are used like columns of a table. The files are in the order of the
+    dataset's blocks. A resumed run reads the files that are there, and does not use the dataset.
 
     Parameters
     ----------
     dataset : ray.data.Dataset
     folder : path
-        Which all workers see.
+        Shared by all workers.
     resume : bool
-        Whether to take files that are there.
+        Whether to use files that are already there.
 
     Raises
     ------
     ModelFileError
         The folder holds the checkpoint of another run.
     DataError
-        The dataset has no rows, or files written before are not what they were.
+        The dataset has no rows, or files from before are missing or have changed.
     """
     if not is_dataset(dataset):
         raise ParameterError(f"dataset must be a Ray Dataset; got {type(dataset).__name__}")
     manifest_to_resume(folder, resume)
     place = Path(folder, _FOLDER).absolute()
-    if resume and (place / _WHOLE).exists():
+    if resume and (place / _SIZES).exists():
         return _written(place)
-    if place.exists():  # by a run that ended before it had begun to learn
+    if place.exists():  # from a run that ended before training
         shutil.rmtree(place)
     place.mkdir(parents=True)
     dataset.write_parquet(str(place))
@@ -67,18 +67,33 @@ def dataset_to_files(
         shutil.rmtree(place)
         raise DataError("the dataset has no rows to learn from")
     sizes = {str(file.relative_to(place)): file.stat().st_size for file in files}
-    write_whole(place / _WHOLE, json.dumps(sizes, indent=1).encode())
+    write_whole(place / _SIZES, json.dumps(sizes, indent=1).encode())
     return [str(file) for file in files]
 
 
 def _written(place: Path) -> list[str]:
-    """Return the files that were written before."""
+    """Return the files of an earlier run, after a check of their sizes."""
     try:
-        sizes: dict[str, int] = json.loads((place / _WHOLE).read_text())
+        sizes: dict[str, int] = json.loads((place / _SIZES).read_text())
     except ValueError as error:
-        raise DataError(f"{place / _WHOLE}: is damaged ({error})") from None
+        raise DataError(f"{place / _SIZES}: is damaged ({error})") from None
     for name, size in sizes.items():
         file = place / name
         if not file.is_file() or file.stat().st_size != size:
             raise DataError(f"{file}: is missing or has changed since the dataset was written")
     return [str(place / name) for name in sizes]
+
+
+def remove_dataset(folder: str | os.PathLike[str]) -> None:
+    """Remove the files that `dataset_to_files` wrote to a folder, and no others."""
+    place = Path(folder, _FOLDER)
+    if not (place / _SIZES).exists():
+        return
+    files = [place / name for name in json.loads((place / _SIZES).read_text())]
+    (place / _SIZES).unlink()
+    for file in files:
+        file.unlink(missing_ok=True)
+    folders = {parent for file in files for parent in file.parents if parent != place.parent}
+    for left in sorted(folders, reverse=True):  # subfolders first
+        if left.is_relative_to(place) and not any(left.iterdir()):
+            left.rmdir()

@@ -1,9 +1,10 @@
 """Pieces on the workers of a Ray cluster, any of which may be lost at any time.
 
-A worker that dies is started again by Ray, empty; its pieces are `PiecesMissing` then, and are made again
-from their checkpoint. A worker that does not come back gives its pieces to the others. What pieces
-send is stored where it was made, and goes from there to whom it is for: the driver has references
-alone. If that is lost together with its node, all pieces go back to the checkpoint.
+Ray restarts a worker that died. The new process has no pieces: the worker reports them as
+`PiecesMissing`, and they are made again from their checkpoint. If a worker does not come back, its
+pieces are assigned to the others. Arrays that pieces send are stored on the node of the sender, and
+go directly to the receiver: the driver has only references. If a node is lost with its arrays, all
+pieces go back to the checkpoint.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ from thresher.distributed.ray.cluster import Cluster, RemoteError, brief, import
 from thresher.distributed.ray.worker import Worker
 from thresher.errors import ClusterError, Words, setting
 
-_DEATHS = 3  # of one worker, in one and the same step
-_START = 60.0  # seconds in which workers must start
-_PAUSE = 0.2  # seconds between two looks at a worker that is lost
+_DEATHS = 3  # of one worker in the same step
+_START_SECONDS = 60.0  # in which workers must start
+_PAUSE = 0.2  # seconds between two checks of a lost worker
 
 
 @dataclass
 class PendingCall:
-    """What a worker was asked to do, and for which entry of the work; None: to make pieces."""
+    """A call of a worker that has not returned yet.
+
+    `index` is the position of the call in `HostCalls`; None if the call makes pieces again.
+    `packets` are references.
+    """
 
     host: int
-    entry: int | None
-    packets: list[Any]  # references
+    index: int | None
+    packets: list[Any]
 
 
 class RayExecutor(Executor):
@@ -42,12 +47,12 @@ class RayExecutor(Executor):
     Parameters
     ----------
     mode, folder
-        As of `Executor`.
+        As for `Executor`.
     cluster : Cluster
     patience : float
-        Seconds to wait for a worker that was lost, before its pieces move to the others.
+        Seconds to wait for a lost worker before its pieces are assigned to other workers.
     note : callable, optional
-        Is told in words of workers that are lost; by default they are logged.
+        Called with a text when a worker is lost; by default it is logged.
     """
 
     def __init__(
@@ -58,36 +63,36 @@ class RayExecutor(Executor):
         patience: float = 60.0,
         note: Callable[[str], Any] | None = None,
     ) -> None:
-        places = cluster.places(max(mode.parts, mode.ranges))
-        super().__init__(mode, folder, len(places))
+        slots = cluster.worker_slots(max(mode.parts, mode.ranges))
+        super().__init__(mode, folder, len(slots))
         cluster.check(folder.path if folder is not None else None)
         self.patience = patience
         if note is not None:
             self.note = note
         self._ray = imported()
         self._cluster = cluster
-        cluster.holders += 1
+        cluster.executors += 1
         self._closed = False
-        self._down: dict[int, float] = {}  # since when a worker does not answer
-        self._deaths = [0] * len(places)  # since it last finished what it was asked for
+        self._down: dict[int, float] = {}  # workers that do not answer, with the time since when
+        self._deaths = [0] * len(slots)  # of each worker, since its last finished call
         self._why = "none has started; are all processors of the cluster in use?"
         self._given = self._ray.put((mode, folder))
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         self._workers = [
             self._ray.remote(Worker)
             .options(
-                num_cpus=place.processors,
+                num_cpus=slot.processors,
                 max_restarts=-1,
-                max_task_retries=0,  # a step that is taken again needs the one before
-                scheduling_strategy=affinity(place.node, soft=True)
+                max_task_retries=0,  # a new process must make its pieces before a step
+                scheduling_strategy=affinity(slot.node, soft=True)
                 if cluster.threaded
                 else "SPREAD",
             )
-            .remote(place.processors if cluster.threaded else 1, mode.ranges)
-            for place in places
+            .remote(slot.processors if cluster.threaded else 1, mode.ranges)
+            for slot in slots
         ]
         try:
-            self._gather()
+            self._wait_for_start()
         except BaseException:
             self.close()
             raise
@@ -96,9 +101,9 @@ class RayExecutor(Executor):
         """End all workers."""
         if not self._closed:
             self._closed = True
-            self._cluster.holders -= 1
+            self._cluster.executors -= 1
             for worker in self._workers:
-                with contextlib.suppress(Exception):  # it may be dead, or the whole cluster
+                with contextlib.suppress(Exception):  # the worker or the cluster may be dead
                     self._ray.kill(worker)
 
     def __enter__(self) -> RayExecutor:
@@ -112,54 +117,54 @@ class RayExecutor(Executor):
     ) -> None:
         self.close()
 
-    # ---- calls ---------------------------------------------------------------------------------
+    # ---- calls -----------------------------------------------------------------------------------
 
-    def _call(self, method: str, work: HostCalls) -> list[Any]:
-        found: list[Any] = [None] * len(work)
+    def _call(self, method: str, calls: HostCalls) -> list[Any]:
+        found: list[Any] = [None] * len(calls)
         running: dict[Any, PendingCall] = {}
-        later: dict[int, float] = {}  # entries to be tried again, and when
-        for entry in range(len(work)):
-            self._ask_for(running, method, work, entry)
+        later: dict[int, float] = {}  # indices of calls to repeat, and when
+        for index in range(len(calls)):
+            self._start(running, method, calls, index)
         while running or later:
-            for entry in [e for e, when in later.items() if when <= time.monotonic()]:
-                del later[entry]
-                self._ask_for(running, method, work, entry)
-            for reference in self._answered(running, _PAUSE if self._down or later else None):
+            for index in [i for i, when in later.items() if when <= time.monotonic()]:
+                del later[index]
+                self._start(running, method, calls, index)
+            for reference in self._finished(running, _PAUSE if self._down or later else None):
                 call = running.pop(reference)
                 try:
                     answer = self._ray.get(reference)
                 except self._ray.exceptions.RayError as error:
                     self._lose(call.host, error)
-                    if call.entry is not None:
-                        later[call.entry] = time.monotonic() + _PAUSE
+                    if call.index is not None:
+                        later[call.index] = time.monotonic() + _PAUSE
                     continue
                 self._has_answered(call.host)
                 if isinstance(answer, RemoteError):
-                    if call.entry is None or not isinstance(answer.error, PiecesMissing):
+                    if call.index is None or not isinstance(answer.error, PiecesMissing):
                         raise answer.error
-                    for making in self._again(answer.error):
+                    for making in self._make_again(answer.error):
                         running |= self._send(call.host, None, "make", making)
-                    # A worker does one thing after the other, so this need not wait.
-                    self._ask_for(running, method, work, call.entry)
-                elif call.entry is not None:
+                    # A worker handles its calls in order, so this one can be sent at once.
+                    self._start(running, method, calls, call.index)
+                elif call.index is not None:
                     self._deaths[call.host] = 0
-                    found[call.entry] = _with_packets(method, answer, call.packets)
+                    found[call.index] = _with_packets(method, answer, call.packets)
             self._retire_lost(self.patience)
         return found
 
-    def _ask_for(
-        self, running: dict[Any, PendingCall], method: str, work: HostCalls, entry: int
+    def _start(
+        self, running: dict[Any, PendingCall], method: str, calls: HostCalls, index: int
     ) -> None:
-        host, arguments = work[entry]
-        running |= self._send(host, entry, method, arguments)
+        host, arguments = calls[index]
+        running |= self._send(host, index, method, arguments)
 
     def _send(
-        self, host: int, entry: int | None, method: str, arguments: tuple[Any, ...]
+        self, host: int, index: int | None, method: str, arguments: tuple[Any, ...]
     ) -> dict[Any, PendingCall]:
-        """Call a method of a worker; return the reference of its answer, and what it is for.
+        """Call a method of a worker; return the reference to its answer, and the call.
 
-        References among the arguments are put at their end, where Ray looks for them: it sees to it
-        that what they refer to is there when the call begins.
+        References to packets become arguments of their own, at the end. Ray replaces such
+        arguments by their objects, and starts the call when all of them are on the worker's node.
         """
         packets: dict[Any, int] = {}
         if method == "step":
@@ -168,16 +173,16 @@ class RayExecutor(Executor):
         elif method == "make":
             *first, since = arguments
             arguments = (self._given, *first, [(m, _numbered(p, packets)) for m, p in since])
-        places = 0
+        receivers = 0
         if method in ("step", "sent"):
-            places = self.mode.ranges if arguments[0] == "part" else 1
-        call = getattr(self._workers[host], method).options(num_returns=1 + places)
+            receivers = self.mode.ranges if arguments[0] == "part" else 1
+        call = getattr(self._workers[host], method).options(num_returns=1 + receivers)
         given = call.remote(*arguments, *packets)
-        answer, *sent = given if places else [given]
-        return {answer: PendingCall(host, entry, sent)}
+        answer, *sent = given if receivers else [given]
+        return {answer: PendingCall(host, index, sent)}
 
-    def _answered(self, running: dict[Any, PendingCall], timeout: float | None) -> list[Any]:
-        """Wait for answers; not for ever, where there are workers to be looked after."""
+    def _finished(self, running: dict[Any, PendingCall], timeout: float | None) -> list[Any]:
+        """Wait until calls return, or until the timeout; return their references."""
         if not running:
             time.sleep(_PAUSE)
             return []
@@ -186,17 +191,17 @@ class RayExecutor(Executor):
             ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         return list(ready)
 
-    # ---- workers that are lost -----------------------------------------------------------------
+    # ---- lost workers ----------------------------------------------------------------------------
 
-    def _gather(self) -> None:
-        """Wait for the workers to start; those that do not are done without."""
+    def _wait_for_start(self) -> None:
+        """Wait until all workers have started; continue without those that do not start in time."""
         began = time.monotonic()
         self._down = {host: began for host in range(len(self._workers))}
         running: dict[Any, PendingCall] = {}
         for host in self._down:
             running |= self._send(host, None, "hello", ())
         while self._down:
-            for reference in self._answered(running, _PAUSE):
+            for reference in self._finished(running, _PAUSE):
                 call = running.pop(reference)
                 try:
                     self._ray.get(reference)
@@ -208,20 +213,20 @@ class RayExecutor(Executor):
                 else:
                     self._down.pop(call.host, None)
             with contextlib.suppress(PiecesMoved):
-                self._retire_lost(_START)
+                self._retire_lost(_START_SECONDS)
 
     def _lose(self, host: int, error: Exception) -> None:
-        """Take note of a worker that could not answer. Raises what it cannot be mended by."""
+        """Record that a worker did not answer. Raises an error if waiting for it is useless."""
         errors = self._ray.exceptions
         if isinstance(error, errors.ObjectLostError):
             raise MessagesLost from error
-        gone = (
+        died = (
             errors.RayActorError,
             errors.NodeDiedError,
             errors.OutOfMemoryError,
             errors.WorkerCrashedError,
         )
-        if not isinstance(error, gone):
+        if not isinstance(error, died):
             raise ClusterError(f"Ray failed: {brief(error)}", hint=self._resume()) from error
         self._check_start(error)
         self._why = brief(error)
@@ -246,12 +251,12 @@ class RayExecutor(Executor):
             self.note(f"worker {host} is back")
 
     def _retire_lost(self, patience: float) -> None:
-        """Give pieces of workers that do not come back to the others. Raises Moved if any has."""
+        """Assign pieces of workers that did not come back to others, and raise PiecesMoved then."""
         now = time.monotonic()
         lost = [host for host, since in self._down.items() if now - since > patience]
         if not lost:
             return
-        left = [b for b in range(len(self._workers)) if b not in lost and self._at_home(b)]
+        left = [h for h in range(len(self._workers)) if h not in lost and self._has_pieces(h)]
         if not left:
             raise ClusterError(
                 f"no worker is left, and none came back within {patience:g} s: {self._why}",
@@ -262,32 +267,32 @@ class RayExecutor(Executor):
             del self._down[host]
             with contextlib.suppress(Exception):
                 self._ray.kill(self._workers[host])
-            for homes in self.homes.values():
-                for number in homes[host]:
-                    min((homes[b] for b in left), key=len).append(number)
-                homes[host] = []
+            for assigned in self.assigned.values():
+                for number in assigned[host]:
+                    min((assigned[h] for h in left), key=len).append(number)
+                assigned[host] = []
         raise PiecesMoved
 
-    def _at_home(self, host: int) -> bool:
-        return any(homes[host] for homes in self.homes.values())
+    def _has_pieces(self, host: int) -> bool:
+        return any(assigned[host] for assigned in self.assigned.values())
 
     def _resume(self) -> Words | None:
         if self._committed is None or self.folder is None:
             return None
         stage, path = self._committed.stage, self.folder.path
-        return setting("resume", True), f" goes on from stage {stage}, in {path}"
+        return setting("resume", True), f" continues from stage {stage}, in {path}"
 
 
 def _numbered(references: Sequence[Any], numbers: dict[Any, int]) -> list[int]:
-    """Return the numbers of references; those that have none yet get the next."""
+    """Return the index of each reference in `numbers`; new references are added to it."""
     return [numbers.setdefault(reference, len(numbers)) for reference in references]
 
 
 def _with_packets(method: str, answer: Any, packets: list[Any]) -> Any:
-    """Return what `Host` would, with references to packets in their place."""
+    """Return what `Host` would return, with references instead of packets."""
     if method == "step":
-        done, any_sent = answer
-        return done, packets if any_sent else []
+        reply, any_sent = answer
+        return reply, packets if any_sent else []
     if method == "sent":
         return packets if answer else []
     return answer

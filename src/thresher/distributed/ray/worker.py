@@ -1,4 +1,4 @@
-"""What a worker of a Ray cluster does: a host, which can be lost with all that is on it."""
+"""A worker of a Ray cluster: a host of pieces, which may be lost with all its pieces."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from typing import Any
 
 from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.engine.host import Host
+from thresher.distributed.engine.messages import Message
 from thresher.distributed.engine.pieces import Mode, Packet, PieceKind, PiecesMissing
 from thresher.distributed.ray.cluster import as_result
 
 
 class Worker:
-    """A host, as an actor: errors are results, and packets are objects of their own.
+    """A host as a Ray actor. It returns errors as results, and each packet as an object.
 
     Parameters
     ----------
     threads : int
     ranges : int
-        Places that a part sends to.
+        Number of ranges: a part sends one packet to each.
     """
 
     def __init__(self, threads: int, ranges: int) -> None:
         self._threads, self._ranges = threads, ranges
-        self._bench: Host | None = None  # until it is told what to make
+        self._host: Host | None = None  # until the first call of `make`
 
     def hello(self) -> int:
-        """Say that it is there: return the process id."""
+        """Return the process id: the worker has started."""
         return os.getpid()
 
     def step(
@@ -34,25 +35,26 @@ class Worker:
         kind: PieceKind,
         numbers: list[int],
         step: int,
-        message: dict[str, Any],
+        message: Message[Any],
         packets: dict[int, list[int]],
         *objects: Packet,
     ) -> Any:
-        """Let pieces take a step; packets that they get are among the objects.
+        """Take pieces through a step.
 
-        Returns what is known of it, with whether anything was sent, and packets of that.
+        `packets` says, for each piece, which of the `objects` it receives. Returns the host's
+        reply, whether the pieces sent anything, and the packets that they sent.
         """
         given = {number: [objects[i] for i in found] for number, found in packets.items()}
         try:
-            done, sent = self._at(kind, numbers).step(kind, numbers, step, message, given)
+            reply, sent = self._host_of(kind, numbers).step(kind, numbers, step, message, given)
         except Exception as error:
             return self._returned(kind, as_result(error), [])
-        return self._returned(kind, (done, bool(sent)), sent)
+        return self._returned(kind, (reply, bool(sent)), sent)
 
     def sent(self, kind: PieceKind, numbers: list[int], step: int) -> Any:
-        """Return whether pieces had sent anything before a checkpoint, and packets of it."""
+        """Return whether pieces had sent packets before a checkpoint, and these packets."""
         try:
-            sent = self._at(kind, numbers).sent(kind, numbers, step)
+            sent = self._host_of(kind, numbers).sent(kind, numbers, step)
         except Exception as error:
             return self._returned(kind, as_result(error), [])
         return self._returned(kind, bool(sent), sent)
@@ -64,39 +66,39 @@ class Worker:
         numbers: list[int],
         stage: int | None,
         steps: int,
-        since: list[tuple[dict[str, Any], list[int]]],
+        since: list[tuple[Message[Any], list[int]]],
         *objects: Packet,
     ) -> Any:
-        """Make pieces, after which it has all that the mode gives."""
+        """Make pieces. `given` is needed in the first call only."""
         taken = [(message, [objects[i] for i in found]) for message, found in since]
         try:
-            if self._bench is None:
-                self._bench = Host(*given, self._threads)
-            self._bench.make(kind, numbers, stage, steps, taken)
+            if self._host is None:
+                self._host = Host(*given, self._threads)
+            self._host.make(kind, numbers, stage, steps, taken)
         except Exception as error:
             return as_result(error)
         return None
 
     def ask(self, kind: PieceKind, numbers: list[int], *arguments: Any) -> Any:
-        """Let pieces answer a question."""
+        """Return the pieces' answers to a question."""
         try:
-            return self._at(kind, numbers).ask(kind, numbers, *arguments)
+            return self._host_of(kind, numbers).ask(kind, numbers, *arguments)
         except Exception as error:
             return as_result(error)
 
     def write(self, kind: PieceKind, numbers: list[int], *arguments: Any) -> Any:
         """Write the states of pieces."""
         try:
-            return self._at(kind, numbers).write(kind, numbers, *arguments)
+            return self._host_of(kind, numbers).write(kind, numbers, *arguments)
         except Exception as error:
             return as_result(error)
 
-    def _at(self, kind: PieceKind, numbers: list[int]) -> Host:
-        if self._bench is None:
+    def _host_of(self, kind: PieceKind, numbers: list[int]) -> Host:
+        if self._host is None:
             raise PiecesMissing(kind, numbers)
-        return self._bench
+        return self._host
 
     def _returned(self, kind: PieceKind, answer: Any, sent: list[Packet]) -> tuple[Any, ...]:
-        """Return an answer and packets; where nothing was sent, so many times nothing."""
+        """Return an answer and the packets; None for each packet if nothing was sent."""
         nothing = [None] * (self._ranges if kind == "part" else 1)
         return (answer, *sent) if sent else (answer, *nothing)

@@ -1,4 +1,4 @@
-"""Lanes in trouble: those that diverge, bad rows, lanes that come later, states, and threads."""
+"""Lanes: divergence, bad rows, lanes added later, damaged states, and threads."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters
 
 
-def test_a_lane_that_diverges_stops_and_the_others_go_on() -> None:
+def test_a_lane_that_diverges_stops_and_the_others_continue() -> None:
     rng = np.random.default_rng(0)
     X = rows_of(rng, 300, 10, "float64") * 100
     y = rng.standard_normal(300)
-    told = [
+    arguments = [
         core_parameters(
             "truncated-gradient", defaults("truncated-gradient") | {"loss": "squared", "eta0": e},
             None,
@@ -26,8 +26,8 @@ def test_a_lane_that_diverges_stops_and_the_others_go_on() -> None:
         for e in (1e-6, 10.0, 1e-5)
     ]  # fmt: skip
     made = _core.make_lanes(
-        "truncated_gradient", "dense", "float64", 10, [n for n, _ in told], [w for _, w in told],
-        [0] * 3, [-1] * 3,
+        "truncated_gradient", "dense", "float64", 10, [n for n, _ in arguments],
+        [w for _, w in arguments], [0] * 3, [-1] * 3,
     )  # fmt: skip
     made.learn(batch_of(X, y))
     assert made.divergences[0] == made.divergences[2] == ""
@@ -36,12 +36,12 @@ def test_a_lane_that_diverges_stops_and_the_others_go_on() -> None:
     assert np.isfinite(made.loss_sums()).all()
     assert made.steps()[1] < 300
     assert made.steps()[0] == made.steps()[2] == 300
-    alone = _core.make_learner("truncated_gradient", "dense", "float64", 10, *told[2])
+    alone = _core.make_learner("truncated_gradient", "dense", "float64", 10, *arguments[2])
     alone.learn(batch_of(X, y))
     same(made.predict(batch_of(X, y))[:, 2], alone.predict(batch_of(X, y)), "float64")
     again = _core.make_lanes(
-        "truncated_gradient", "dense", "float64", 10, [n for n, _ in told], [w for _, w in told],
-        [0] * 3, [-1] * 3,
+        "truncated_gradient", "dense", "float64", 10, [n for n, _ in arguments],
+        [w for _, w in arguments], [0] * 3, [-1] * 3,
     )  # fmt: skip
     again.restore(made.state())
     assert again.divergences == made.divergences
@@ -66,7 +66,7 @@ def test_a_bad_row_is_named_and_the_rows_before_it_are_learned(rule: str) -> Non
 
 
 @pytest.mark.parametrize("rule", ["truncated-gradient", "dual-averaging"])
-def test_a_bad_row_stops_lanes_that_do_not_see_it_too(rule: str) -> None:
+def test_a_bad_row_also_stops_lanes_that_do_not_see_it(rule: str) -> None:
     X = rows_of(np.random.default_rng(0), 50, 10, "float64")
     X.data[X.indptr[20]] = np.nan
     seen = np.ones((50, 2), np.uint8)
@@ -80,21 +80,21 @@ def test_a_bad_row_stops_lanes_that_do_not_see_it_too(rule: str) -> None:
     assert made.steps().tolist() == [20, 20]
 
 
-def test_the_last_key_has_a_cell_of_its_own_after_sweeps() -> None:
+def test_the_largest_key_has_its_own_cell_after_sweeps() -> None:
     keys = np.array([-1] + [7] * 12 + [9, 9], np.int64)
     labels = np.array([0.1] + [0.0] * 12 + [50.0, 50.0])
-    told, said = core_parameters(
+    numbers, words = core_parameters(
         "truncated-gradient",
         defaults("truncated-gradient")
         | {"loss": "squared", "gravity": 0.5, "eta0": 0.1, "period": 1, "fit_intercept": False},
         None,
     )
-    told["sweep_events"] = 5.0
+    numbers["sweep_events"] = 5.0
     batch = _core.sparse_batch(np.arange(16), keys, np.ones(15), 0, labels)
-    alone = _core.make_learner("truncated_gradient", "hashed", "float64", 0, told, said)
+    alone = _core.make_learner("truncated_gradient", "hashed", "float64", 0, numbers, words)
     alone.learn(batch)
     made = _core.make_lanes(
-        "truncated_gradient", "hashed", "float64", 0, [told] * 2, [said] * 2, [0, 0], [-1, -1]
+        "truncated_gradient", "hashed", "float64", 0, [numbers] * 2, [words] * 2, [0, 0], [-1, -1]
     )
     made.learn(batch)
     for found in (made.weights(0), made.weights(1)):
@@ -102,7 +102,7 @@ def test_the_last_key_has_a_cell_of_its_own_after_sweeps() -> None:
         np.testing.assert_allclose(found[1], alone.weights()[1], rtol=1e-12)
 
 
-def test_lanes_that_cannot_be_added_leave_no_trace() -> None:
+def test_a_failed_add_changes_nothing() -> None:
     numbers, words = grid(lanes=2)
     made = _core.make_lanes(
         "truncated_gradient", "dense", "float64", 10, numbers, words, [0, 0], [-1, -1]
@@ -116,13 +116,12 @@ def test_lanes_that_cannot_be_added_leave_no_trace() -> None:
     assert made.steps().tolist() == [5, 5]
 
 
-def test_what_is_not_finite_is_an_error_unless_it_is_asked_for() -> None:
+def test_predictions_that_overflow_are_an_error_by_default() -> None:
     rule = "truncated-gradient"
     params = defaults(rule) | {"loss": "squared", "eta0": 1e10}
-    told = [core_parameters(rule, params, None)] * 2
+    numbers, words = core_parameters(rule, params, None)
     made = _core.make_lanes(
-        RULES[rule].core, "dense", "float32", 2, [n for n, _ in told], [w for _, w in told],
-        [0, 0], [-1, -1],
+        RULES[rule].core, "dense", "float32", 2, [numbers] * 2, [words] * 2, [0, 0], [-1, -1],
     )  # fmt: skip
     made.learn(batch_of(sp.csr_matrix(np.ones((1, 2), np.float32)), np.full(1, 1e19)))
     huge = batch_of(sp.csr_matrix(np.full((3, 2), 1e18, np.float32)), None)
@@ -131,7 +130,7 @@ def test_what_is_not_finite_is_an_error_unless_it_is_asked_for() -> None:
         made.predict(huge)
 
 
-def test_lanes_may_be_added_while_others_learn() -> None:
+def test_lanes_can_be_added_while_another_thread_learns() -> None:
     numbers, words = grid(lanes=1)
     X = rows_of(np.random.default_rng(0), 4000, 10, "float64")
     batch = batch_of(X, np.ones(4000))
@@ -154,7 +153,7 @@ def test_lanes_may_be_added_while_others_learn() -> None:
     assert shapes == sorted(shapes)
 
 
-def test_lanes_may_come_later() -> None:
+def test_a_lane_added_later_equals_a_model_of_the_later_rows() -> None:
     rng = np.random.default_rng(0)
     X = rows_of(rng, 100, 10, "float64")
     kinds = rng.integers(0, 3, 100).astype(np.int32)
@@ -174,7 +173,7 @@ def test_lanes_may_come_later() -> None:
     same(made.predict(batch)[:, 2], alone.predict(own), "float64")
 
 
-def test_a_state_of_other_lanes_or_damaged_is_refused() -> None:
+def test_damaged_states_and_states_of_other_lanes_are_refused() -> None:
     rng = np.random.default_rng(0)
     X, y = rows_of(rng, 30, 10, "float64"), np.ones(30)
 
@@ -200,15 +199,15 @@ def test_a_state_of_other_lanes_or_damaged_is_refused() -> None:
         assert made.state() == before
 
 
-def test_a_level_that_there_is_none_of_is_refused() -> None:
+def test_an_unknown_instruction_set_is_refused() -> None:
     numbers, words = grid(lanes=2)
-    with pytest.raises(ValueError, match="level: 'auto', 'portable'"):
+    with pytest.raises(ValueError, match="level must be 'auto', 'portable'"):
         _core.make_lanes(
             "truncated_gradient", "dense", "float32", 10, numbers, words, [0, 0], [-1, -1], "sse9"
         )
 
 
-def test_lanes_say_what_they_have_to_be_told() -> None:
+def test_missing_arguments_are_refused() -> None:
     numbers, words = grid(lanes=2)
     X = rows_of(np.random.default_rng(0), 10, 10, "float64")
 
@@ -217,14 +216,14 @@ def test_lanes_say_what_they_have_to_be_told() -> None:
             "truncated_gradient", "dense", "float64", 10, numbers, words, [0, 1], targets
         )
 
-    with pytest.raises(ValueError, match="seen: a column for each clock"):
+    with pytest.raises(ValueError, match="seen needs a column for each clock"):
         made([-1, -1]).learn(batch_of(X, np.ones(10)), seen=np.ones((10, 1), np.uint8))
     with pytest.raises(ValueError, match="learning needs labels, or classes"):
         made([0, 1]).learn(batch_of(X, np.ones(10)))
     classes = (np.arange(11), np.zeros(10, np.int32))
     with pytest.raises(ValueError, match="learning needs labels, or classes"):
         made([-1, 1]).learn(batch_of(X, None), classes=classes)
-    with pytest.raises(ValueError, match="clocks: 0 or more"):
+    with pytest.raises(ValueError, match="a clock must be 0 or more"):
         _core.make_lanes(
             "truncated_gradient", "dense", "float64", 10, numbers, words, [0, -1], [-1, -1]
         )

@@ -1,4 +1,4 @@
-"""The course of training: classes that come late, warm starts, checkpoints and certificates."""
+"""The trainer: classes added late, warm starts, checkpoints and certificates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thresher.errors import ModelFileError
 
 
 class StopsAt(Observer):
-    """Stops a run at its n-th visit of rows, or once `when` is true of the trainer."""
+    """Stops a run at its n-th visit of rows, or when `when(trainer)` is true."""
 
     def __init__(self, visit: int = 0, when: Any = None) -> None:
         self.left, self.when, self.stop = visit, when, False
@@ -47,7 +47,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("late", [3, -1])
-def test_classes_that_come_in_a_later_visit(small_chunks: None, late: int) -> None:
+def test_classes_that_first_occur_in_a_later_visit(small_chunks: None, late: int) -> None:
     X, y = rows()
     y = y + (X[:, 1].toarray().ravel() > 0.5)
     first = thresher.TruncatedGradientClassifier(dtype="float64").partial_fit(
@@ -75,7 +75,7 @@ def test_partial_fit_keeps_the_type_of_labels(kind: Any) -> None:
 # ---- warm starts ---------------------------------------------------------------------------------
 
 
-def test_a_warm_start_keeps_what_the_rows_of_the_first_fit_decided() -> None:
+def test_a_warm_start_keeps_the_automatic_parameters_of_the_first_fit() -> None:
     clf = thresher.DualAveragingClassifier(warm_start=True, passes=2, random_state=0)
     clf.fit(*rows(400)).fit(*rows(100, seed=1))
     copy = pickle.loads(pickle.dumps(clf))
@@ -93,7 +93,7 @@ def test_a_warm_start_keeps_names(tmp_path: Path) -> None:
     assert len(after.names) == after.nnz
 
 
-def test_a_warm_start_takes_features_that_a_matrix_did_not_have(tmp_path: Path) -> None:
+def test_a_warm_start_accepts_new_features_of_a_source(tmp_path: Path) -> None:
     X, y = rows()
     path = svmlight(tmp_path / "wide.svm", rows=50, classes=(0, 1))
     clf = thresher.FTRLClassifier(warm_start=True, store="hashed", passes=1).fit(X[:, :2], y)
@@ -104,7 +104,7 @@ def test_a_warm_start_takes_features_that_a_matrix_did_not_have(tmp_path: Path) 
 
 
 def test_certificates_of_a_resumed_run(small_chunks: None, tmp_path: Path) -> None:
-    """Rows that can be separated: the bound depends on how many there are in a pass."""
+    """The rows are separable, so the bound depends on their number in a pass."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
     X = X[np.abs(X[:, 0]) > 0.7]
@@ -121,7 +121,7 @@ def test_certificates_of_a_resumed_run(small_chunks: None, tmp_path: Path) -> No
     assert resumed.model_.certificates == whole.model_.certificates
 
 
-def test_a_warm_start_is_not_resumed_without_what_it_continues(
+def test_a_warm_start_is_resumed_only_from_the_same_state(
     small_chunks: None, tmp_path: Path
 ) -> None:
     X, y = rows()
@@ -134,7 +134,7 @@ def test_a_warm_start_is_not_resumed_without_what_it_continues(
     assert clf.fit(X, y, checkpoint=path, resume=True).n_iter_ == 6
 
 
-def test_a_callback_that_stops_at_a_checkpoint(small_chunks: None, tmp_path: Path) -> None:
+def test_a_callback_that_stops_the_run_at_a_checkpoint(small_chunks: None, tmp_path: Path) -> None:
     X, y = rows(512)
     params = {"passes": 4, "random_state": 0, "callback": lambda record: record.examples >= 512}
     whole = thresher.FTRLClassifier(**params).fit(X, y)
@@ -147,10 +147,10 @@ def test_a_callback_that_stops_at_a_checkpoint(small_chunks: None, tmp_path: Pat
     np.testing.assert_array_equal(resumed.coef_, whole.coef_)
 
 
-@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("of_file", [True, False])
-def test_validation_rows_must_be_given_again(
-    small_chunks: None, tmp_path: Path, begun: bool, of_file: bool
+def test_a_resumed_run_needs_the_same_validation_rows(
+    small_chunks: None, tmp_path: Path, first: bool, of_file: bool
 ) -> None:
     X, y = rows()
     held_out: Any = (X[:50], y[:50])
@@ -162,11 +162,11 @@ def test_validation_rows_must_be_given_again(
     given = {"eval_set": held_out}
     with pytest.raises(Interrupted):
         thresher.FTRLClassifier(**params).fit(
-            X, y, checkpoint=path, observer=StopsAt(12), **(given if begun else {})
+            X, y, checkpoint=path, observer=StopsAt(12), **(given if first else {})
         )
     with pytest.raises(ModelFileError, match="validation was"):
         thresher.FTRLClassifier(**params).fit(
-            X, y, checkpoint=path, resume=True, **({} if begun else given)
+            X, y, checkpoint=path, resume=True, **({} if first else given)
         )
 
 
@@ -185,17 +185,17 @@ def test_fewer_passes_than_were_made_are_refused(small_chunks: None, tmp_path: P
     np.testing.assert_array_equal(longer.coef_, whole.coef_)
 
 
-def test_the_robust_rule_stops_within_its_refit(tmp_path: Path) -> None:
+def test_the_robust_rule_can_stop_within_its_refit(tmp_path: Path) -> None:
     """The refit makes no records; a run that stops there continues from the stage before it."""
     X, y = rows(20_000)
     params = {"passes": 2000, "random_state": 0, "paths": 4}
 
     class Late(Observer):
-        asked = 0
+        calls = 0
 
         def stops(self) -> bool:
-            self.asked += 1
-            return self.asked > 4
+            self.calls += 1
+            return self.calls > 4
 
     path = tmp_path / "run"
     with pytest.raises(Interrupted):
@@ -205,10 +205,10 @@ def test_the_robust_rule_stops_within_its_refit(tmp_path: Path) -> None:
         thresher.StabilizedClassifier(**short).fit(X, y, checkpoint=path, resume=True)
 
 
-# ---- what fit refuses ----------------------------------------------------------------------------
+# ---- bad arguments of fit ------------------------------------------------------------------------
 
 
-def test_options_of_a_run_that_are_refused(tmp_path: Path) -> None:
+def test_bad_options_of_a_run_are_refused(tmp_path: Path) -> None:
     X, y = rows()
     kept = tmp_path / "kept.txt"
     kept.write_text("kept")
@@ -218,7 +218,7 @@ def test_options_of_a_run_that_are_refused(tmp_path: Path) -> None:
         ({"checkpoint": 3}, "checkpoint must be a path"),
         ({"observer": "x"}, r"observer must be a thresher\.Observer"),
         ({"observer": Observer}, r"observer must be a thresher\.Observer"),
-        ({"seed": 3}, "seed= is for sources"),
+        ({"seed": 3}, "seed= is for training on sources"),
         ({"classes": [0, 1]}, "classes= is for classifiers on sources"),
     ):
         for estimator in (thresher.FTRLClassifier(), thresher.CoordinateDescentClassifier()):
@@ -229,14 +229,14 @@ def test_options_of_a_run_that_are_refused(tmp_path: Path) -> None:
     path = svmlight(tmp_path / "rows.svm", rows=50, classes=(0, 1))
     with pytest.raises(ParameterError, match="seed must be a whole number"):
         thresher.FTRLClassifier().fit(scan(path), seed="a")
-    with pytest.raises(ParameterError, match="a regression has none"):
+    with pytest.raises(ParameterError, match="a regression has no classes"):
         thresher.FTRLRegressor().fit(scan(path), classes=[0, 1])
     with pytest.raises(ParameterError, match="needs rows in memory"):
         thresher.StabilizedClassifier().partial_fit(scan(path), classes=[0, 1])
 
 
-def test_validation_rows_beside_a_source_are_checked_for_themselves(tmp_path: Path) -> None:
-    """An earlier fit to narrower rows says nothing of them."""
+def test_validation_rows_for_a_source_set_their_own_width(tmp_path: Path) -> None:
+    """The width of an earlier fit does not limit them."""
     X, y = rows()
     path = svmlight(tmp_path / "rows.svm", rows=50, classes=(0, 1))
     clf = thresher.FTRLClassifier(passes=1).fit(X[:, :3], y)
@@ -247,7 +247,7 @@ def test_validation_rows_beside_a_source_are_checked_for_themselves(tmp_path: Pa
 # ---- partial_fit ---------------------------------------------------------------------------------
 
 
-def test_a_call_that_learns_nothing_changes_nothing() -> None:
+def test_a_failed_partial_fit_keeps_the_certificates() -> None:
     X, y = rows()
     clf = thresher.MarginPerceptronClassifier(passes=2, random_state=0).fit(X, y)
     before = clf.model_.certificates
@@ -256,7 +256,7 @@ def test_a_call_that_learns_nothing_changes_nothing() -> None:
     assert clf.model_.certificates == before
 
 
-def test_the_mean_of_a_source(tmp_path: Path) -> None:
+def test_partial_fit_with_the_mean_of_a_source_equals_fit(tmp_path: Path) -> None:
     path = svmlight(tmp_path / "rows.svm", rows=80, classes=(0, 1))
     keys, means = scan(path).mean()
     mean = np.zeros(int(keys.max()) + 1)
@@ -267,7 +267,7 @@ def test_the_mean_of_a_source(tmp_path: Path) -> None:
     np.testing.assert_allclose(given.coef_, found.coef_)
 
 
-def test_weights_of_classes_do_not_go_with_lists_of_labels(tmp_path: Path) -> None:
+def test_class_weights_are_refused_for_lists_of_labels(tmp_path: Path) -> None:
     path = tmp_path / "sets.svm"
     path.write_text("1,2 1:1\n2 2:1\n 3:1\n" * 10)
     clf = thresher.FTRLClassifier(class_weight={1: 2.0})

@@ -1,4 +1,4 @@
-"""The core under threads, hostile states and refused rows."""
+"""The core with several threads, damaged states and bad rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stream() -> Stream:
 
 
 def test_reading_while_another_thread_learns() -> None:
-    """The table grows and moves under the readers."""
+    """The hash table grows and moves while other threads read it."""
     model, stop = FTRLClassifier(store="hashed"), threading.Event()
     width = 200_000
     keys = RNG.integers(0, width, 4000 * 20)
@@ -57,8 +57,8 @@ def test_reading_while_another_thread_learns() -> None:
 
 
 @pytest.mark.parametrize(("rule", "params"), CASES)
-def test_damaged_states_are_refused_whole(rule: str, params: dict[str, Any]) -> None:
-    """Cut short, lengthened or flipped: an error, and the learner as it was."""
+def test_damaged_states_are_refused(rule: str, params: dict[str, Any]) -> None:
+    """A state that is cut short, too long or flipped is an error, and the learner is unchanged."""
     data = stream()
     state = data.learn(learner(rule, 8, **params)).state()
     other = data.learn(learner(rule, 8, eta0=0.3, alpha=0.7, **params))
@@ -78,7 +78,7 @@ def test_damaged_states_are_refused_whole(rule: str, params: dict[str, Any]) -> 
             fresh.restore(bytes(flipped))
             fresh.predict(data.batch())
         except (ValueError, MemoryError, _core.DivergenceError):
-            pass  # refused, or noticed when it is used; never a crash
+            pass  # refused, or an error when it is used; never a crash
 
 
 @pytest.mark.parametrize(("rule", "params"), CASES)
@@ -92,8 +92,8 @@ def test_states_of_other_learners_are_refused(rule: str, params: dict[str, Any])
         learner(rule, 8, dtype="float32", **params).restore(state)
 
 
-def test_a_refused_row_leaves_no_trace() -> None:
-    """Also not in the norms by which relative rates are divided."""
+def test_a_refused_row_changes_nothing() -> None:
+    """It does not change the norms of relative rates either."""
     data = stream()
     clean = learner("truncated_gradient", 8, relative=True, eta0=0.5, dtype="float32")
     data.learn(clean)
@@ -108,21 +108,21 @@ def test_a_refused_row_leaves_no_trace() -> None:
     np.testing.assert_array_equal(dense_weights(tried, 8), dense_weights(clean, 8))
 
 
-def test_the_intercept_diverges_aloud() -> None:
-    """Rows without features leave only the intercept to explode."""
+def test_divergence_of_the_intercept_is_an_error() -> None:
+    """In rows without features, only the intercept can diverge."""
     model = TruncatedGradientRegressor(eta0=3.0, decay=1.0, passes=20, gravity=0.0)
     with pytest.raises(_core.DivergenceError, match="eta0"):
         model.fit(np.zeros((1024, 1)), np.ones(1024))
 
 
-def test_a_gradient_too_large_for_a_float() -> None:
-    """Even beside a stored zero, where inf * 0 would be NaN."""
+def test_a_gradient_too_large_for_a_float_is_divergence() -> None:
+    """This holds even with a stored zero, where inf * 0 would be NaN."""
     X = sp.csr_matrix(([0.0], [0], [0, 1]), shape=(1, 2))
     with pytest.raises(_core.DivergenceError):
         TruncatedGradientRegressor(eta0=1.0, passes=1).fit(X, [1e39])
 
 
-def test_a_mean_needs_columns() -> None:
+def test_a_mean_needs_a_number_of_columns() -> None:
     batch = _core.sparse_batch(np.array([0, 1]), np.array([100_000]), np.array([1.0]), 0)
     with pytest.raises(ValueError, match="columns"):
         _core.mean_row(batch)

@@ -1,4 +1,4 @@
-"""Lists of (class, weight): each class equals a model of its own, trained on the same rows."""
+"""Lists of (class, weight): each class equals a separate model trained on the same rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ WIDTH = 14
 KEYS = np.array([7, 2**40, -1, 2**63 - 1, *range(100, 110)])  # -1: 2^64 - 1
 
 
-def told(params: dict[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Split parameters as the core takes them."""
+def core_params(params: dict[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the parameters of the core: numbers and words."""
     values = DEFAULTS | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     return {name: float(v) for name, v in values.items() if name not in words}, words
@@ -30,7 +30,7 @@ def told(params: dict[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
 
 @dataclass
 class Rows:
-    """Rows with any number of classes each, in an order."""
+    """Rows with any number of classes each, and the order of learning."""
 
     X: np.ndarray
     has: np.ndarray  # rows x classes
@@ -52,13 +52,13 @@ class Rows:
     def make(self, params: dict[str, Any], dtype: str, count: int | None = None) -> Any:
         width = 0 if self.hashed else WIDTH
         lanes = _core.make_labels(
-            "truncated_gradient", dtype, width, *told(params), count or self.has.shape[1]
+            "truncated_gradient", dtype, width, *core_params(params), count or self.has.shape[1]
         )
         lanes.plant_intercepts(self.intercepts[: len(lanes)])
         return lanes
 
     def alone(self, lane: int, params: dict[str, Any], dtype: str, low: float) -> _core.Learner:
-        """The model of one class."""
+        """Return a separate model of one class."""
         store, width = ("hashed", 0) if self.hashed else ("dense", WIDTH)
         model = learner("truncated_gradient", width, store=store, dtype=dtype, **params)
         none = np.zeros(0)
@@ -115,7 +115,7 @@ def assert_same_weights(found: dict[int, float], expected: dict[int, float], ato
 
 
 def tolerance(dtype: str, predictions: np.ndarray) -> float:
-    """Of numbers near those predicted; refuses runs whose rounding errors grow without bound."""
+    """Return the tolerance for predictions; rejects cases whose rounding errors are too large."""
     assume(np.abs(predictions).max(initial=0.0) < 50)
     return (1e-10 if dtype == "float64" else 1e-5) * max(1.0, np.abs(predictions).max(initial=0.0))
 
@@ -124,7 +124,7 @@ def tolerance(dtype: str, predictions: np.ndarray) -> float:
 def test_a_class_equals_a_model_trained_alone(
     rows: Rows, params: dict[str, Any], dtype: str, low: float
 ) -> None:
-    """Weights, intercepts, losses, counts and predictions."""
+    """Weights, intercepts, losses, counts and predictions are equal."""
     lanes = rows.make(params, dtype)
     before = lanes.learn(rows.batch(), rows.order, classes=rows.classes, low=low, before=True)
     atol = tolerance(dtype, before)
@@ -151,7 +151,7 @@ def test_a_class_equals_a_model_trained_alone(
 
 @given(rows=rows(), params=parameters())
 def test_a_class_equals_the_oracle(rows: Rows, params: dict[str, Any]) -> None:
-    """A loop that truncates all weights of a class at every event."""
+    """The oracle truncates all weights of a class at every event."""
     rows.hashed, rows.intercepts = False, np.zeros_like(rows.intercepts)
     params["loss"] = "hinge" if params["loss"] == "margin" else params["loss"]
     lanes = rows.make(params, "float64")
@@ -173,7 +173,7 @@ def test_a_class_equals_the_oracle(rows: Rows, params: dict[str, Any]) -> None:
 def test_batches_and_resuming_change_nothing(
     rows: Rows, params: dict[str, Any], dtype: str, data: st.DataObject
 ) -> None:
-    """To the bit, wherever the stream is cut, and with a state restored at each cut."""
+    """Bit-identical, for any division into batches, with a state restored after each batch."""
     whole = rows.make(params, dtype)
     whole.learn(rows.batch(), rows.order, classes=rows.classes)
     tolerance(dtype, whole.predict(rows.batch()))
@@ -194,7 +194,7 @@ def test_batches_and_resuming_change_nothing(
 
 @given(rows=rows(), dtype=DTYPES)
 def test_unseen_rows_are_skipped(rows: Rows, dtype: str) -> None:
-    """As if they were not there; predictions before the steps are NaN."""
+    """The result is the same as without these rows; they have no predictions (NaN)."""
     seen = (np.arange(len(rows.X)) % 3 > 0).astype(np.uint8)[:, None]
     lanes, fewer = rows.make({"loss": "hinge"}, dtype), rows.make({"loss": "hinge"}, dtype)
     before = lanes.learn(rows.batch(), rows.order, seen=seen, classes=rows.classes, before=True)
@@ -206,12 +206,12 @@ def test_unseen_rows_are_skipped(rows: Rows, dtype: str) -> None:
 
 
 @given(rows=rows(), dtype=DTYPES)
-def test_a_class_that_comes_later_begins_then(rows: Rows, dtype: str) -> None:
-    """It equals a lane that was there all the time with its margin satisfied."""
+def test_a_class_that_is_added_later(rows: Rows, dtype: str) -> None:
+    """It equals a lane that exists from the beginning and makes no step before."""
     assume(rows.has.shape[1] > 1)
     half, fewer = len(rows.order) // 2, rows.has.shape[1] - 1
     rows.has[rows.order[:half], fewer] = False
-    rows.intercepts[fewer] = -1e6  # nothing brings it up to the margin
+    rows.intercepts[fewer] = -1e6  # its margin is always satisfied
     params = {"loss": "hinge", "gravity": 0.0107, "eta0": 0.0503}
     there = rows.make(params, dtype)
     there.learn(rows.batch(), rows.order, classes=rows.classes)
@@ -228,7 +228,7 @@ def test_a_class_that_comes_later_begins_then(rows: Rows, dtype: str) -> None:
 
 
 def stream(n: int, seed: int = 0) -> tuple[_core.Batch, tuple[np.ndarray, np.ndarray]]:
-    """Rows over 2^20 features, nearly all of them rare, with one of 50 classes each."""
+    """Return rows over 2^20 mostly rare features, with one of 50 classes each."""
     rng = np.random.default_rng(seed)
     keys = np.sort(rng.integers(0, 1 << 20, (n, 8)), axis=1)
     starts = np.arange(n + 1, dtype=np.int64)
@@ -237,11 +237,11 @@ def stream(n: int, seed: int = 0) -> tuple[_core.Batch, tuple[np.ndarray, np.nda
 
 
 @pytest.mark.parametrize("width", [0, pytest.param(1 << 20, marks=pytest.mark.soak)])
-def test_memory_follows_the_weights_that_live(width: int) -> None:
-    """Without gravity every (feature, class) met stays; with it the store stays small."""
+def test_memory_depends_on_the_nonzero_weights(width: int) -> None:
+    """Without gravity the store keeps every (feature, class); with gravity it stays small."""
     sizes = []
     for gravity in (0.0, 0.02):
-        numbers, words = told({"loss": "hinge", "gravity": gravity})
+        numbers, words = core_params({"loss": "hinge", "gravity": gravity})
         lanes = _core.make_labels("truncated_gradient", "float32", width, numbers, words, 50)
         lanes.plant_intercepts(np.full(50, -2.0))
         for seed in range(12):
@@ -254,34 +254,34 @@ def test_memory_follows_the_weights_that_live(width: int) -> None:
     assert grown < 24 * many + (1 << 25) * 2
 
 
-def test_small_pulls_are_not_rounded_away() -> None:
-    """In float32, beside classes that step at every row."""
-    numbers, words = told({"loss": "hinge", "gravity": 1e-7, "eta0": 0.1})
+def test_small_shrink_events_are_not_lost_by_rounding() -> None:
+    """This holds in float32, even if another class makes a step at every row."""
+    numbers, words = core_params({"loss": "hinge", "gravity": 1e-7, "eta0": 0.1})
     lanes = _core.make_labels("truncated_gradient", "float32", 1, numbers, words, 2)
     n = 100_000
     starts = np.arange(n + 1, dtype=np.int64)
     batch = _core.sparse_batch(starts, np.zeros(n, dtype=np.int64), np.ones(n), 1, None, None)
-    has = np.zeros(n, dtype=np.int32)  # class 0 goes on; 1 is in the first rows alone
+    has = np.zeros(n, dtype=np.int32)  # class 1 is only in the first 20 rows
     has[:20] = 1
     lanes.plant_intercepts(np.array([0.0, -3.0]))
     lanes.learn(batch, last=20, classes=(starts, has))
     first = lanes.predict(batch)[0, 1] - lanes.intercepts()[1]
-    lanes.plant_intercepts(np.array([-1e4, -1e4]))  # class 0 steps at every row, class 1 at none
+    lanes.plant_intercepts(np.array([-1e4, -1e4]))  # class 0 steps at every row, class 1 never
     lanes.learn(batch, first=20, classes=(starts, has))
     assert lanes.weights(1)[1] == pytest.approx(first - (n - 20) * 1e-8, rel=1e-4)
 
 
-def test_a_lane_that_diverges_stops_alone() -> None:
-    """The others go on, and are as if it had never been."""
+def test_only_the_lane_that_diverges_stops() -> None:
+    """The other lanes learn as if it did not exist."""
     rng = np.random.default_rng(3)
     X = np.abs(rng.normal(size=(300, 4)))
     has = np.zeros(300, dtype=np.int32)
     batch = _core.dense_batch(X, None, None)
-    numbers, words = told({"loss": "squared_hinge", "eta0": 40.0})
+    numbers, words = core_params({"loss": "squared_hinge", "eta0": 40.0})
     lanes = _core.make_labels("truncated_gradient", "float64", 4, numbers, words, 2)
     lanes.plant_intercepts(np.array([0.0, -1e9]))
     classes = (np.arange(301, dtype=np.int64), has)
-    has[100::2] = 5  # no class of ours
+    has[100::2] = 5  # not one of the classes
     lanes.learn(batch, classes=classes)
     what, fine = lanes.divergences
     assert "diverged at step" in what
@@ -296,9 +296,9 @@ def test_a_lane_that_diverges_stops_alone() -> None:
 
 
 def test_a_bad_row_is_named_and_not_learned() -> None:
-    """The rows before it are."""
+    """The rows before it are learned."""
     X = np.ones((5, 2))
-    numbers, words = told({"loss": "hinge"})
+    numbers, words = core_params({"loss": "hinge"})
     classes = (np.arange(6, dtype=np.int64), np.zeros(5, dtype=np.int32))
     for value in (np.nan, np.inf, 1e200):
         X[3, 1] = value
@@ -321,14 +321,14 @@ def test_a_bad_row_is_named_and_not_learned() -> None:
 
 
 def test_lanes_are_added_for_the_next_classes() -> None:
-    """With the parameters and the clock of the others, or not at all."""
-    numbers, words = told({"loss": "hinge"})
+    """New lanes must have the parameters and the clock of the others."""
+    numbers, words = core_params({"loss": "hinge"})
     lanes = _core.make_labels("truncated_gradient", "float32", 0, numbers, words, 2)
     lanes.add([numbers] * 2, [words] * 2, [0, 0], [2, 3])
     assert len(lanes) == 4
     other = numbers | {"gravity": 0.5}
     for given_numbers, clock, target in [(other, 0, 4), (numbers, 1, 4), (numbers, 0, 5)]:
-        with pytest.raises(ValueError, match="parameters and clock in common"):
+        with pytest.raises(ValueError, match="same parameters and clock"):
             lanes.add([given_numbers], [words], [clock], [target])
     assert len(lanes) == 4
 
@@ -336,21 +336,21 @@ def test_lanes_are_added_for_the_next_classes() -> None:
 @pytest.mark.parametrize(
     ("rule", "params", "what"),
     [
-        ("ftrl", {}, "not for ftrl"),
-        ("truncated_gradient", {"shrink": "subgradient"}, "makes no zeros"),
+        ("ftrl", {}, "not ftrl"),
+        ("truncated_gradient", {"shrink": "subgradient"}, "produces no zeros"),
         ("truncated_gradient", {"average": True}, "averages"),
-        ("truncated_gradient", {"target_nnz": 3}, "wanted number"),
+        ("truncated_gradient", {"target_nnz": 3}, "target number"),
         ("truncated_gradient", {"loss": "poisson"}, "poisson"),
     ],
 )
-def test_what_lists_cannot_do(rule: str, params: dict[str, Any], what: str) -> None:
+def test_rules_and_parameters_without_lists(rule: str, params: dict[str, Any], what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        _core.make_labels(rule, "float32", 0, *told(params), 3)
+        _core.make_labels(rule, "float32", 0, *core_params(params), 3)
 
 
 def test_damaged_states_are_refused() -> None:
-    """Cut anywhere, or of another number type; the lanes stay as they were."""
-    numbers, words = told({"loss": "hinge"})
+    """States that are truncated or have another number type do not change the lanes."""
+    numbers, words = core_params({"loss": "hinge"})
     lanes = _core.make_labels("truncated_gradient", "float32", 0, numbers, words, 50)
     batch, classes = stream(20)
     lanes.learn(batch, classes=classes)
@@ -362,7 +362,7 @@ def test_damaged_states_are_refused() -> None:
         with pytest.raises(ValueError, match=r"state|learner"):
             lanes.restore(state[:size])
     assert lanes.state() == state
-    with pytest.raises(ValueError, match="never taken away"):
+    with pytest.raises(ValueError, match="classes cannot be removed"):
         lanes.grow(49)
     with pytest.raises(ValueError, match="at most"):
         lanes.grow(10**6)

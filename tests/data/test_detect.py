@@ -1,0 +1,58 @@
+"""Formats are detected by the first bytes; if these do not decide, by the name."""
+
+import gzip
+
+import pytest
+
+from thresher.data.detect import detect_format
+from thresher.data.open_streams import peek_bytes
+from thresher.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"\x89TCache\n\0\1", "cache"),
+        (b"PAR1\x15", "parquet"),
+        (b"ARROW1\0\0", "arrow"),
+        (b"1 |f a:0.5 b\n", "vw"),
+        (b"| a b\n", "vw"),
+        (b"\n\n-1 0.5 'tag |user u17 |ad a3\n", "vw"),
+        (b"1 tag|user u17\n", "vw"),
+        (b"|user:0.5 12:3\n", "vw"),
+        (b"1 3:0.5 17:1e-3\r\n-1 4:1\r\n", "svmlight"),
+        (b"# made today\n+1 qid:3 1:2 # first\n", "svmlight"),
+        (b"2 5 3\n1,2 3:0.5\n 4:1\n0 1:1\n", "svmlight"),
+        (b"1\t3:0.5\n", "svmlight"),
+        (b"1 3:0.5\n1 x:0.5\n1 4:1\n", "svmlight"),  # the reader reports the bad line
+        (b"age,city,label\n31,Rome,1\n", "csv"),
+        (b"age\tlabel\n31\t1\n", "csv"),
+        (b"\xef\xbb\xbfid;label\n31;1\n", "csv"),
+        (b"time,label\n12:30,1\n", "csv"),
+        (b"text,label\nleft | right,1\n", "csv"),
+        (b"", "svmlight"),
+    ],
+)
+def test_the_bytes_decide(tmp_path, text, expected):
+    for name, data in (("clicks", text), ("wrong.gz", gzip.compress(text))):
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert detect_format(str(path)) == expected
+
+
+@pytest.mark.parametrize("text", [b"hello world\n", b"1\n0\n", b"a|b|c\n1|2|3\n"])
+def test_a_format_that_is_not_clear(tmp_path, text):
+    path = tmp_path / "clicks"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match=r"clicks: .*name it with format, one of svmlight, vw, csv"):
+        detect_format(str(path))
+    named = tmp_path / "clicks.vw.gz"
+    named.write_bytes(gzip.compress(text))
+    assert detect_format(str(named)) == "vw"  # then the name decides
+
+
+def test_a_line_longer_than_the_bytes_that_are_read(tmp_path):
+    path = tmp_path / "long"
+    path.write_bytes(b"1 " + b" ".join(b"%d:1" % i for i in range(1, 40_000)))
+    assert len(peek_bytes(str(path), 1 << 16)) < path.stat().st_size
+    assert detect_format(str(path)) == "svmlight"
