@@ -106,6 +106,7 @@ lint: $(VENV)/.dev $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
+	$(PY) cpp/lint.py
 	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache --no-logo
 

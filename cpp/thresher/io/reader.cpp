@@ -73,7 +73,7 @@ Reader::Result Reader::work(Chunk& chunk, Parser& parser, std::unique_lock<std::
     block->offset = chunk.offset, block->bytes = chunk.bytes;
     block->digest = hash64(chunk.text());
     if (chunk.too_long) {
-      parser.parse({chunk.begin(), 0}, pool_->take(), *block);  // no rows
+      parser.parse(chunk.text().substr(0, 0), pool_->take(), *block);  // no rows
       block->digest = mix(block->digest, chunk.skipped);
       block->line_count = 1;
       block->bad.push_back({0, cutter_.max_line() + 1, too_long(cutter_.max_line()),

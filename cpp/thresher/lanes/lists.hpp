@@ -185,7 +185,7 @@ class Lists {
   // Cuts a new block from the last chunk. The rest at the end of a chunk becomes free blocks.
   Ref cut(std::size_t size) {
     if (next_ + size > chunk) {
-      for (std::uint32_t kind = kind_for(most); chunks_.size() > 0;) {
+      for (std::uint32_t kind = kind_for(most); !chunks_.empty();) {
         while (kind > 0 && next_ + words(kind) > chunk) --kind;
         if (next_ + words(kind) > chunk) break;
         const Ref rest = ref_at(next_);
