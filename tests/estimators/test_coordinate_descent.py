@@ -259,5 +259,5 @@ def test_bad_arguments_are_refused() -> None:
     columns = _core.sparse_batch(np.array([0, 1]), np.array([5]), np.ones(1), 6)
     core = _core.CoordinateDescent(columns, y, None, "squared", 0.1, 0.0, "coordinate")
     for draw in (-2, 1):
-        with pytest.raises(ValueError, match="draws"):
+        with pytest.raises(ValueError, match="a draw must be a feature"):
             core.steps(np.array([draw]))
