@@ -12,6 +12,7 @@ from types import ModuleType
 _MOVED = {
     "thresher.density": "thresher.model.density",
     "thresher.evidence": "thresher.model.evidence",
+    "thresher.frontier": "thresher.model.frontier",
     "thresher.learned": "thresher.model.history",
     "thresher.search.frontier": "thresher.model.frontier",
     "thresher.search.place": "thresher.model.frontier",

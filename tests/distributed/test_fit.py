@@ -164,6 +164,22 @@ def test_the_survey_decides_values_that_are_auto(tmp_path):
         assert auto.alpha == auto.store == "auto"
 
 
+def test_penalties_of_a_rate_that_is_auto(tmp_path):
+    """Features without updates shrink by the rate that the rows decided, too."""
+    lines = ["1 1:3 2:3\n", "-1 1:3 3:3\n"] + ["1 2:3\n", "-1 3:3\n"] * 30
+    for number in range(2):
+        (tmp_path / f"{number}.svm").write_text("".join(lines))
+    auto, given = (
+        fit(
+            thresher.AdaGradClassifier(l1=0.01, alpha=alpha, passes=1, random_state=0),
+            str(tmp_path / "*.svm"), workers=0, rounds=5,
+        )
+        for alpha in ("auto", 0.33)
+    )  # fmt: skip
+    assert auto.model_.parameters["alpha"] == 0.33
+    assert bits_of(auto) == bits_of(given)
+
+
 def test_rows_with_any_number_of_labels(tmp_path):
     X, y = rows_of(3, classes=3)
     shards = write_shards(tmp_path, X, [f"{c},7" if c else "" for c in y])

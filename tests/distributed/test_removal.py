@@ -154,7 +154,34 @@ def test_files_of_a_dataset_are_removed(tmp_path, other):
     assert len(dataset_to_files(Dataset(), folder)) == 2
     if other:
         (folder / "dataset" / "mine.parquet").touch()
-    remove_checkpoint(str(folder))
+    remove_checkpoint(str(folder), with_dataset=True)
     assert folder.exists() == other
     if other:
         assert os.listdir(folder / "dataset") == ["mine.parquet"]
+
+
+def test_files_of_a_dataset_of_others_stay(tmp_path):
+    """A run on files leaves a folder `dataset`, and a list of files may not name others."""
+    folder, mine = tmp_path / "c", tmp_path / "mine.txt"
+    (folder / "dataset").mkdir(parents=True)
+    for file in (mine, folder / "dataset" / "train.parquet"):
+        file.write_text("mine")
+    (folder / "dataset" / "whole.json").write_text('{"../../mine.txt": 4, "train.parquet": 4}')
+    remove_checkpoint(str(folder))
+    assert (folder / "dataset" / "train.parquet").exists()
+    remove_checkpoint(str(folder), with_dataset=True)
+    assert mine.read_text() == "mine"
+    (folder / "dataset").mkdir(parents=True)
+    (folder / "dataset" / "whole.json").write_text("3")
+    with pytest.raises(ValueError, match="is damaged"):
+        remove_checkpoint(str(folder), with_dataset=True)
+
+
+def test_links_are_not_followed(tmp_path):
+    folder, other = tmp_path / "c", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    (other / "part-00000").write_text("mine")
+    (folder / "stage-00000007").symlink_to(other)
+    remove_checkpoint(str(folder))
+    assert (other / "part-00000").read_text() == "mine"

@@ -169,6 +169,9 @@ def test_compressed(folder, format, packing):
     if format == "csv":
         wanted = [(a, b, sorted(cells)) for a, b, cells in wanted]
     assert examples_of(out) == wanted
+    upper = folder / f"packed.{SUFFIX[format]}{packing.upper()}"
+    write(thresher.scan(path), str(upper), format_of(str(upper)))
+    assert upper.read_bytes() == out.read_bytes()
     unnamed = out.rename(folder / "unnamed")
     assert examples_of(unnamed) == wanted
 

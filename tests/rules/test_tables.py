@@ -59,7 +59,7 @@ def defaults(rule: str, **chosen: object) -> dict[str, object]:
 
 
 def test_the_core_and_the_table_have_the_same_losses() -> None:
-    named = re.findall(r'\{"(\w+)", [\d.]+\}', (CORE / "loss/losses.hpp").read_text())
+    named = re.findall(r'\{"(\w+)", [\d., ]+\}', (CORE / "loss/losses.hpp").read_text())
     assert sorted(named) == sorted(LOSSES)
     for name, loss in LOSSES.items():
         assert loss.name == name

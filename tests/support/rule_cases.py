@@ -115,7 +115,7 @@ CASES: dict[str, RuleCase] = {
         drawn={
             "l1": [0.0, 0.0107, 0.103],
             "alpha": [0.11, 0.53],
-            "delta": [0.0, 1.0],
+            "delta": [0.01, 1.0],
             "fading": [False, True],
         },
         lanes={"l1": [0.0, 0.005, 0.05], "alpha": [0.1, 1.0], "delta": [0.5, 1.0]},

@@ -6,7 +6,7 @@
 namespace thresher::lanes {
 
 void fill_portable(Table<float>&, Table<double>&);
-#if defined(__x86_64__)
+#if defined(THRESHER_X86)
 void fill_avx2(Table<float>&, Table<double>&);
 void fill_avx512(Table<float>&, Table<double>&);
 #endif
@@ -27,7 +27,7 @@ struct Tables {
 };
 
 bool has(const std::string& level) {
-#if defined(__x86_64__)
+#if defined(THRESHER_X86)
   if (level == "avx512")
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq");
@@ -50,7 +50,7 @@ const Table<Real>& kernels(const std::string& level) {
   if (!has(level))
     throw std::invalid_argument(
         "level must be 'auto', 'portable', or a vector level of this machine; not '" + level + "'");
-#if defined(__x86_64__)
+#if defined(THRESHER_X86)
   if (level == "avx512") {
     static const Tables tables(fill_avx512);
     return tables.of<Real>();

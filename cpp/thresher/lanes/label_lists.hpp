@@ -36,7 +36,7 @@ class StoredLabelLists final : public LabelLists {
   StoredLabelLists(std::uint64_t width, const Params& params, std::size_t count)
       : params_(params),
         loss_(params.word("loss"), params.number("epsilon"), params.number("quantile")),
-        enough_(enough(params)),
+        enough_(loss_.idle_above()),
         fit_intercept_(params.flag("fit_intercept")),
         store_(width, params) {
     grow(count);
@@ -198,13 +198,6 @@ class StoredLabelLists final : public LabelLists {
     std::int64_t rows_before, rows_after;
     double weight_before, weight_after;
   };
-
-  // The margin above which the loss is zero.
-  static double enough(const Params& params) {
-    const std::string& loss = params.word("loss");
-    if (loss == "hinge" || loss == "squared_hinge") return 1.0;
-    return loss == "margin" ? params.number("epsilon") : std::numeric_limits<double>::infinity();
-  }
 
   // f(key, class, weight) for all nonzero weights.
   template <class F>

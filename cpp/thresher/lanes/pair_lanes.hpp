@@ -26,7 +26,9 @@ class PairLanes : public PairedLanes<R> {
   using Real = typename R::Real;
 
   static bool joins(const Params&) { return true; }
-  static std::string common(const Params&) { return ""; }
+  static std::string common(const Params& params) {  // all lanes of a group sweep at once
+    return std::to_string(params.number("sweep_events", 0.0));
+  }
 
   PairLanes(const std::vector<const Params*>& lanes, const Table<Real>& table)
       : Base(lanes, table) {
@@ -66,6 +68,14 @@ class PairLanes : public PairedLanes<R> {
     look(alone(cell), average, w);
   }
 
+  bool valid(const Cell<Real>& cell) const {
+    for (std::size_t lane = 0; lane < rules_.size(); ++lane) {
+      const Real* first = first_of(cell, lane);
+      if (!rules_[lane].valid({*first, first[slots_.size()]})) return false;
+    }
+    return true;
+  }
+
   // All lanes of a group have made the same number of steps.
   bool sweep_due() const {
     if constexpr (LedgerRule<R>) return rules_[0].sweep_due();
@@ -74,8 +84,7 @@ class PairLanes : public PairedLanes<R> {
   void settle(const Cell<Real>& cell) {
     if constexpr (LedgerRule<R>)
       for (std::size_t lane = 0; lane < rules_.size(); ++lane) {
-        const std::size_t s = slots_.slot(lane);
-        Real* first = cell.numbers + slots_.line(s / slots_.size()) + s % slots_.size();
+        Real* first = first_of(cell, lane);
         Real* second = first + slots_.size();
         const typename R::Cell settled = rules_[lane].settled({*first, *second});
         *first = settled.first(), *second = settled.second();
@@ -103,6 +112,11 @@ class PairLanes : public PairedLanes<R> {
       number_in(std::make_index_sequence<std::tuple_size_v<PairArithmetics>>{});
 
   const PairKernels<Real>& kernels() const { return table_.pairs[number][slots_.number()]; }
+
+  Real* first_of(const Cell<Real>& cell, std::size_t lane) const {
+    const std::size_t s = slots_.slot(lane);
+    return cell.numbers + slots_.line(s / slots_.size()) + s % slots_.size();
+  }
 
   void open(const RowOfCells<Real>& row, std::size_t i, Real* w, double* dot) const {
     const std::size_t first = i * slots_.size();

@@ -21,6 +21,11 @@ Loss::Loss(const std::string& name, double epsilon, double quantile)
 
 double Loss::curvature() const { return loss_table[static_cast<std::size_t>(kind_)].curvature; }
 
+double Loss::idle_above() const {
+  if (kind_ == Kind::margin) return epsilon_;
+  return loss_table[static_cast<std::size_t>(kind_)].idle_above;
+}
+
 bool Loss::has_bounded_curvature() const { return curvature() > 0 && kind_ != Kind::poisson; }
 
 }  // namespace thresher

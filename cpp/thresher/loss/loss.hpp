@@ -32,6 +32,9 @@ class Loss {
   // Largest second derivative in p; 0 for losses with a bounded slope, which cannot diverge.
   double curvature() const;
 
+  // The margin above which the slope is 0; infinite for losses without one.
+  double idle_above() const;
+
   // Whether curvature() bounds the second derivative everywhere. Solvers that must never overshoot
   // need such a loss.
   bool has_bounded_curvature() const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "thresher/loss/loss.hpp"
 
@@ -29,13 +30,14 @@ enum class Loss::Kind : int {
 struct LossEntry {
   const char* name;
   double curvature;
+  double idle_above = std::numeric_limits<double>::infinity();  // no slope for larger margins
 };
 inline constexpr LossEntry loss_table[] = {
     {"logistic", 0.25},
-    {"hinge", 0.0},
+    {"hinge", 0.0, 1.0},
     {"margin", 0.0},
-    {"squared_hinge", 2.0},
-    {"modified_huber", 2.0},
+    {"squared_hinge", 2.0, 1.0},
+    {"modified_huber", 2.0, 1.0},
     {"squared", 1.0},
     {"square", 2.0},
     {"clipped_square", 2.0},

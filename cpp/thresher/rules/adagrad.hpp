@@ -98,7 +98,7 @@ class AdaGrad {
 
   void finish(double g) {
     ++t_, ++since_sweep_;
-    penalty_ += fading_ ? lambda_ / static_cast<double>(t_) : lambda_;
+    eta_P_ += eta_ * (fading_ ? lambda_ / static_cast<double>(t_) : lambda_);
     if (!fit_intercept_ || g == 0.0) return;
     bias_s_ += g * g;
     bias_ -= eta_ * g / (delta_ + std::sqrt(bias_s_));
@@ -117,14 +117,14 @@ class AdaGrad {
     return "lower alpha; for these rows " + shown(safe) + " is safe";
   }
 
-  bool valid(const Cell& cell) const { return cell.second() >= 0; }
+  bool valid(const Cell& cell) const { return std::isfinite(cell.first()) && cell.second() >= 0; }
   bool dead(const Cell& cell) const { return cell == Cell{}; }  // a zero weight can have an s
 
   // ---- sweeps --------------------------------------------------------------------------------
 
   bool sweep_due() const { return since_sweep_ >= steps_between_sweeps_; }
   Cell settled(const Cell& cell) const { return {static_cast<Real>(weight(cell)), cell.second()}; }
-  void reset_ledger() { penalty_ = 0.0, since_sweep_ = 0; }
+  void reset_ledger() { eta_P_ = 0.0, since_sweep_ = 0; }
 
   // ---- rounds: {w, s} --------------------------------------------------------------------------
 
@@ -148,16 +148,16 @@ class AdaGrad {
 
   // ---- as vectors need them ------------------------------------------------------------------
 
-  // eta P, delta and eta. delta is never 0, so that a coordinate with v = s = 0 has weight 0.
+  // eta P, delta and eta. eta P / H stays finite.
   std::array<Real, constants_of<Arithmetic>> constants() const {
-    return {static_cast<Real>(eta_ * penalty_),
-            std::max(static_cast<Real>(delta_), std::numeric_limits<Real>::min()),
-            static_cast<Real>(eta_)};
+    const double largest = 0.25 * std::numeric_limits<Real>::max();
+    return {static_cast<Real>(std::min(eta_P_, largest * std::min(delta_, 1.0))),
+            static_cast<Real>(delta_), static_cast<Real>(eta_)};
   }
 
   template <class Archive>
   void archive(Archive& io) {
-    io(t_), io(since_sweep_), io(penalty_), io(bias_), io(bias_s_);
+    io(t_), io(since_sweep_), io(eta_P_), io(bias_), io(bias_s_);
   }
 
  private:
@@ -178,7 +178,7 @@ class AdaGrad {
   bool fit_intercept_;
   std::int64_t steps_between_sweeps_;
   std::int64_t t_ = 0, since_sweep_ = 0;
-  double penalty_ = 0.0;  // P
+  double eta_P_ = 0.0;  // eta P: a combiner of a cluster has it without knowing eta
   double bias_ = 0.0, bias_s_ = 0.0;
 };
 

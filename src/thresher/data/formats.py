@@ -62,6 +62,22 @@ FORMATS: dict[str, Format] = {
 }
 
 
+def compression_of(path: str) -> str:
+    """Return the suffix of a compression, in lower case, or "".
+
+    Parameters
+    ----------
+    path : str
+
+    Examples
+    --------
+    >>> compression_of("clicks.vw.GZ"), compression_of("clicks.vw")
+    ('.gz', '')
+    """
+    suffix = os.path.splitext(path.lower())[1]
+    return suffix if suffix in COMPRESSED else ""
+
+
 def suffix_of(path: str) -> str:
     """Return the suffix of a file's name, without the suffix of a compression.
 
@@ -74,5 +90,5 @@ def suffix_of(path: str) -> str:
     >>> suffix_of("clicks.VW.gz")
     '.vw'
     """
-    stem, suffix = os.path.splitext(path.lower())
-    return os.path.splitext(stem)[1] if suffix in COMPRESSED else suffix
+    stem = path.lower().removesuffix(compression_of(path))
+    return os.path.splitext(stem)[1]

@@ -6,7 +6,6 @@ import bz2
 import contextlib
 import gzip
 import lzma
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import IO, Any
@@ -17,7 +16,7 @@ from thresher import _core
 from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
-from thresher.data.formats import COMPRESSED, FORMATS, suffix_of
+from thresher.data.formats import FORMATS, compression_of, suffix_of
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, setting
 
@@ -70,7 +69,7 @@ def write(
         Number type of the values in a cache; float64 keeps the values of the text exactly.
     """
     writer = {"parquet": _write_parquet, "csv": _write_csv}.get(format)
-    if format in ("cache", "parquet") and path.endswith(COMPRESSED):
+    if format in ("cache", "parquet") and compression_of(path):
         raise ParameterError(f"{path}: a {format} file cannot be compressed")
     blocks = _blocks(source, format == "cache", see, dtype)
     if format == "cache":
@@ -149,7 +148,7 @@ def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str)
 @contextlib.contextmanager
 def _compressed(file: IO[bytes], path: str) -> Iterator[Any]:
     """Yield a file that compresses what is written to it, by the suffix of the path."""
-    suffix = os.path.splitext(path)[1]
+    suffix = compression_of(path)
     if suffix == ".gz":
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as out:
             yield out

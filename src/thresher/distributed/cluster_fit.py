@@ -133,7 +133,7 @@ class ClusterFit:
         if self._folder_path is None or self.options.keep_checkpoint:
             return
         try:
-            remove_checkpoint(self._folder_path)
+            remove_checkpoint(self._folder_path, with_dataset=is_dataset(self.data))
         except (OSError, ValueError) as error:
             Observer().warn(f"the checkpoint {self._folder_path} could not be removed: {error}")
 

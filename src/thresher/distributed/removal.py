@@ -20,7 +20,7 @@ _OUTPUT = re.compile(r"output-\d{5,}")
 _MANIFEST = re.compile(re.escape(manifest.NAME) + _LEFTOVER)
 
 
-def remove_checkpoint(path: str) -> None:
+def remove_checkpoint(path: str, with_dataset: bool = False) -> None:
     """Remove the files of a checkpoint; then its folder, if that is empty.
 
     Files that the run did not write stay. `committed.json` is removed first and `manifest.json`
@@ -30,6 +30,8 @@ def remove_checkpoint(path: str) -> None:
     ----------
     path : str
         Absolute.
+    with_dataset : bool
+        Whether the run wrote a Ray Dataset to the folder, which is removed too.
 
     Raises
     ------
@@ -49,7 +51,8 @@ def remove_checkpoint(path: str) -> None:
             _remove_files(folder, _COLUMNS)
             if folder != Path(path):
                 _remove_if_empty(folder)
-        remove_dataset(path)
+        if with_dataset:
+            remove_dataset(path)
         _remove_files(Path(path), _MANIFEST)
         lock = Path(path, LOCK)
         if lock.stat().st_size == 0:
@@ -58,7 +61,10 @@ def remove_checkpoint(path: str) -> None:
 
 
 def _matching(folder: str | Path, pattern: re.Pattern[str]) -> Iterator[Path]:
-    return (file for file in sorted(Path(folder).iterdir()) if pattern.fullmatch(file.name))
+    """Yield entries of a folder by name. Links are not ours: the run makes none."""
+    for file in sorted(Path(folder).iterdir()):
+        if pattern.fullmatch(file.name) and not file.is_symlink():
+            yield file
 
 
 def _remove_files(folder: Path, pattern: re.Pattern[str]) -> None:

@@ -180,7 +180,7 @@ STREAMING_RULES: dict[str, Rule] = {
             "delta": Parameter(
                 "Makes the first steps of each coordinate smaller.",
                 0.1,
-                low=0.0,
+                low=1e-10,
                 high=1e30,
                 symbol="delta",
             ),

@@ -86,10 +86,13 @@ def _written(place: Path) -> list[str]:
 
 def remove_dataset(folder: str | os.PathLike[str]) -> None:
     """Remove the files that `dataset_to_files` wrote to a folder, and no others."""
-    place = Path(folder, _FOLDER)
-    if not (place / _SIZES).exists():
+    place = Path(folder, _FOLDER).resolve()
+    if not (place / _SIZES).is_file():
         return
-    files = [place / name for name in json.loads((place / _SIZES).read_text())]
+    names = json.loads((place / _SIZES).read_text())
+    if not isinstance(names, dict):
+        raise ValueError(f"{place / _SIZES} is damaged")
+    files = [file for name in names if (file := (place / name).resolve()).is_relative_to(place)]
     (place / _SIZES).unlink()
     for file in files:
         file.unlink(missing_ok=True)
