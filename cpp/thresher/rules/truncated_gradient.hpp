@@ -144,7 +144,7 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
         return;
       }
     }
-    const Stamp stamp = static_cast<Stamp>(ledger().now() + shrinks);
+    const Stamp stamp = static_cast<Stamp>(ledger().now()) + (shrinks ? 1 : 0);
     const Real a = static_cast<Real>(amount()), b = static_cast<Real>(factor());
     const double B = shrinks ? ledger().B() * factor() : ledger().B();
     [[maybe_unused]] const double inverse = unit_.inverse;

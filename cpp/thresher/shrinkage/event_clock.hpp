@@ -104,7 +104,8 @@ class EventClock {
   // K g, and its sum over all events so far; for constant gravity.
   double pull() const { return static_cast<double>(K_) * g_.now(); }
   double pull_sum() const {
-    return static_cast<double>(t_ / K_) * static_cast<double>(K_) * g_.now();
+    const std::int64_t events = t_ / K_;
+    return static_cast<double>(events) * static_cast<double>(K_) * g_.now();
   }
 
   SteeredGravity& gravity() { return g_; }
