@@ -227,7 +227,7 @@ def test_the_checkpoint_is_removed_after_the_model_is_saved(shards, tmp_path, mo
 
 
 def test_a_checkpoint_that_cannot_be_removed_is_a_warning(shards, tmp_path, monkeypatch):
-    def fail(path):
+    def fail(path, with_dataset):
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("thresher.distributed.cluster_fit.remove_checkpoint", fail)
