@@ -2,41 +2,8 @@
 
 namespace thresher {
 
-CoordinateDescent::CoordinateDescent(const Batch& columns, std::span<const double> labels,
-                                     std::span<const double> weights, const Loss& loss, double l1,
-                                     const std::string& step)
-    : columns_(columns),
-      y_(labels.begin(), labels.end()),
-      share_(labels.size(), 1.0),
-      loss_(loss),
-      l1_(l1),
-      square_(static_cast<std::size_t>(columns.rows), 0.0),
-      beta_(square_.size(), 0.0),
-      w_(square_.size(), 0.0),
-      z_(labels.size(), 0.0),
-      slope_(labels.size(), 0.0) {
-  if (static_cast<std::size_t>(columns.columns) != y_.size())
-    throw std::invalid_argument("there must be one label for each row");
-  if (!weights.empty() && weights.size() != y_.size())
-    throw std::invalid_argument("there must be one sample weight for each row");
-  if (!loss.has_bounded_curvature() || loss.normalises())
-    throw std::invalid_argument("coordinate descent needs a loss of bounded curvature");
-  if (step != "coordinate" && step != "global")
-    throw std::invalid_argument("unknown step '" + step + "'");
-  double total = 0.0;
-  for (std::size_t i = 0; i < y_.size(); ++i) {
-    if (!weights.empty()) share_[i] = weights[i];
-    check_target(static_cast<std::int64_t>(i), y_[i], share_[i]);
-    total += share_[i];
-  }
-  if (!(total > 0 && std::isfinite(total)))
-    throw std::invalid_argument("the sample weights must have a sum above 0");
-  for (double& share : share_) share /= total;
-  with_columns([&](auto starts, auto keys, auto values) { check(starts, keys, values); });
-  for (std::size_t j = 0; j < beta_.size(); ++j)
-    if (square_[j] > 0) beta_[j] = loss_.curvature() * (step == "coordinate" ? square_[j] : 1.0);
-  refresh();
-}
+// Templates come first: clang 14 does not instantiate those that it meets in std::visit before their
+// definition.
 
 template <class Start, class Key, class Value>
 void CoordinateDescent::check(const Start* starts, const Key* keys, const Value* values) {
@@ -75,6 +42,42 @@ double CoordinateDescent::gradient(const Start* starts, const Key* keys, const V
     for (Start lane = 0; lane < 4; ++lane) sums[lane] += term(k + lane);
   for (; k < end; ++k) sums[0] += term(k);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+CoordinateDescent::CoordinateDescent(const Batch& columns, std::span<const double> labels,
+                                     std::span<const double> weights, const Loss& loss, double l1,
+                                     const std::string& step)
+    : columns_(columns),
+      y_(labels.begin(), labels.end()),
+      share_(labels.size(), 1.0),
+      loss_(loss),
+      l1_(l1),
+      square_(static_cast<std::size_t>(columns.rows), 0.0),
+      beta_(square_.size(), 0.0),
+      w_(square_.size(), 0.0),
+      z_(labels.size(), 0.0),
+      slope_(labels.size(), 0.0) {
+  if (static_cast<std::size_t>(columns.columns) != y_.size())
+    throw std::invalid_argument("there must be one label for each row");
+  if (!weights.empty() && weights.size() != y_.size())
+    throw std::invalid_argument("there must be one sample weight for each row");
+  if (!loss.has_bounded_curvature() || loss.normalises())
+    throw std::invalid_argument("coordinate descent needs a loss of bounded curvature");
+  if (step != "coordinate" && step != "global")
+    throw std::invalid_argument("unknown step '" + step + "'");
+  double total = 0.0;
+  for (std::size_t i = 0; i < y_.size(); ++i) {
+    if (!weights.empty()) share_[i] = weights[i];
+    check_target(static_cast<std::int64_t>(i), y_[i], share_[i]);
+    total += share_[i];
+  }
+  if (!(total > 0 && std::isfinite(total)))
+    throw std::invalid_argument("the sample weights must have a sum above 0");
+  for (double& share : share_) share /= total;
+  with_columns([&](auto starts, auto keys, auto values) { check(starts, keys, values); });
+  for (std::size_t j = 0; j < beta_.size(); ++j)
+    if (square_[j] > 0) beta_[j] = loss_.curvature() * (step == "coordinate" ? square_[j] : 1.0);
+  refresh();
 }
 
 double CoordinateDescent::steps(std::span<const std::int64_t> draws) {
