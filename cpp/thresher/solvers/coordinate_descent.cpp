@@ -2,8 +2,8 @@
 
 namespace thresher {
 
-// Templates come first: clang 14 does not instantiate those that it meets in std::visit before their
-// definition.
+// Templates come first: clang 14 does not instantiate those that it meets in std::visit before
+// their definition.
 
 template <class Start, class Key, class Value>
 void CoordinateDescent::check(const Start* starts, const Key* keys, const Value* values) {
