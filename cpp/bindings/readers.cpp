@@ -15,6 +15,7 @@
 
 #include "arrays.hpp"
 #include "thresher/io/hash.hpp"
+#include "thresher/io/hash_strings.hpp"
 #include "thresher/io/reader.hpp"
 #include "thresher/io/sketch.hpp"
 #include "thresher/io/svmlight.hpp"
@@ -138,32 +139,6 @@ io::Reader::MakeParser parser_of(const std::string& format, const io::Options& o
   throw std::invalid_argument("format must be svmlight or vw");
 }
 
-template <class Offset>
-void hash_all(const Offset* offsets, std::size_t count, std::string_view data,
-              std::string_view prefix, std::uint64_t* out) {
-  const std::string padded = std::string(prefix) + std::string(16, '\0');
-  io::PrefixHash hash;
-  hash.set_prefix({padded.data(), prefix.size()});
-  char last[16] = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto from = static_cast<std::uint64_t>(offsets[i]);
-    const auto to = static_cast<std::uint64_t>(offsets[i + 1]);
-    if (from > to || to > data.size())
-      throw std::invalid_argument("offsets must not decrease, and lie within the data");
-    const char* text = data.data() + from;
-    const std::size_t size = to - from;
-    if (size == 0) {
-      out[i] = io::hash64(prefix);
-      continue;
-    }
-    if (from + 16 > data.size() && size <= 16) {  // 16 bytes must be readable
-      std::memcpy(last, text, size);
-      text = last;
-    }
-    out[i] = hash(text, size);
-  }
-}
-
 nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offsets, nb::object data,
                                                                 const nb::bytes& prefix) {
   if (offsets.shape(0) == 0)
@@ -180,11 +155,11 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
   std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
   std::optional<nb::gil_scoped_release> gil(std::in_place);
   if (offsets.dtype() == nb::dtype<std::int32_t>())
-    hash_all(static_cast<const std::int32_t*>(offsets.data()), keys.size(), text, before,
-             keys.data());
+    io::hash_strings(static_cast<const std::int32_t*>(offsets.data()), keys.size(), text, before,
+                     keys.data());
   else if (offsets.dtype() == nb::dtype<std::int64_t>())
-    hash_all(static_cast<const std::int64_t*>(offsets.data()), keys.size(), text, before,
-             keys.data());
+    io::hash_strings(static_cast<const std::int64_t*>(offsets.data()), keys.size(), text, before,
+                     keys.data());
   else throw std::invalid_argument("offsets: int32 or int64");
   gil.reset();
   return owned_array(std::move(keys));

@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -23,11 +24,11 @@
 #include <utility>
 #include <vector>
 
+#include "thresher/averaging/journal.hpp"
 #include "thresher/core/archive.hpp"
 #include "thresher/core/cells.hpp"
 #include "thresher/core/learner.hpp"
 #include "thresher/rules/rule.hpp"
-#include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 
@@ -60,7 +61,7 @@ class Round {
 
   [[gnu::cold]] void begin(R& rule) {
     if (on()) throw std::invalid_argument("a round is already in progress");
-    journal_.emplace(0), swept_.clear();
+    journal_.emplace(sizeof(Cell)), swept_.clear();
     // Cells are as cell_at_start() makes them: no event is pending.
     if constexpr (LedgerRule<R>) rule.reset_ledger();
     if constexpr (requires { rule.begin_round(); }) rule.begin_round();
@@ -69,12 +70,10 @@ class Round {
   // Saves the cells of a row, and counts its updates. Called before the step of the row.
   template <class Store, class Rows>
   [[gnu::noinline]] void note(const Store& store, const Rows& rows) {
-    const std::size_t n = rows.count();
-    journal_->reserve(n, [](const Entry&) { return false; });
     rows.with_keys([&](const auto* keys) {
-      for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t k = 0; k < rows.count(); ++k) {
         const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k]));
-        save_cell(store, key).updates += rows.values()[k] != 0;
+        save_cell(store, key, rows.values()[k] != 0);
       }
     });
   }
@@ -83,28 +82,23 @@ class Round {
   [[gnu::cold]] void sweep(const Cells<Cell>& cells, const R& rule) {
     std::vector<std::uint64_t> keys;
     cells.each([&](std::uint64_t key, const Cell&) { keys.push_back(key); });
-    for (const std::uint64_t key : keys) {
-      journal_->reserve(1, [](const Entry&) { return false; });
-      save_cell(cells, key);
-    }
+    for (const std::uint64_t key : keys) save_cell(cells, key, false);
     swept_.push_back(rule);
   }
 
   // Returns what was updated, and resets all cells to the start of the round.
   [[gnu::cold]] RoundResult end(Cells<Cell>& cells, const R& rule) {
     if (!on()) throw std::invalid_argument("no round is in progress");
-    std::vector<std::uint64_t> keys;
-    journal_->each([&](std::uint64_t key, const Entry&) { keys.push_back(key); });
-    std::sort(keys.begin(), keys.end());
     RoundResult result;
-    for (const std::uint64_t key : keys) {
-      const Entry entry = journal_->find(key);
-      if (entry.updates > 0) {
-        const Numbers numbers = rule.numbers_of(cells.find(key));
-        result.keys.push_back(key), result.updates.push_back(entry.updates);
+    for (const Journal::Saved& saved : journal_->sorted()) {
+      if (saved.updates > 0) {
+        const Numbers numbers = rule.numbers_of(cells.find(saved.key));
+        result.keys.push_back(saved.key), result.updates.push_back(saved.updates);
         for (const double number : numbers) result.numbers.push_back(number);
       }
-      cells.put(key, entry.before);
+      Cell before;
+      std::memcpy(static_cast<void*>(&before), saved.cell, sizeof before);
+      cells.put(saved.key, before);
     }
     journal_.reset();
     return result;
@@ -160,17 +154,12 @@ class Round {
   }
 
  private:
-  struct Entry {
-    Cell before;
-    std::uint32_t saved = 0, updates = 0;
-    bool operator==(const Entry&) const = default;
-  };
-
   template <class Store>
-  Entry& save_cell(const Store& store, std::uint64_t key) {
-    Entry& entry = journal_->claim(key);
-    if (!entry.saved) entry.before = store.find(key), entry.saved = 1;
-    return entry;
+  void save_cell(const Store& store, std::uint64_t key, bool updated) {
+    if (std::byte* const to = journal_->add(key, updated)) {
+      const Cell cell = store.find(key);
+      std::memcpy(to, &cell, sizeof cell);
+    }
   }
 
   template <class Archive>
@@ -179,8 +168,8 @@ class Round {
     if constexpr (requires { rule.archive_round(io); }) rule.archive_round(io);
   }
 
-  std::optional<HashedStore<Entry>> journal_;  // cells at the start of the round
-  std::vector<R> swept_;                       // the clock before each sweep
+  std::optional<Journal> journal_;  // cells at the start of the round
+  std::vector<R> swept_;            // the clock before each sweep
 };
 
 }  // namespace thresher

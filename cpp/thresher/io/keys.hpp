@@ -1,24 +1,15 @@
 // Functions on the keys of a block: the largest key, and merging of keys that repeat in a row.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 namespace thresher::io {
 
 // The largest key as an unsigned 64-bit number; 0 if there are no keys.
-template <class Key>
-std::uint64_t largest_key(const Key* keys, std::size_t count) {
-  using Unsigned = std::make_unsigned_t<Key>;
-  Unsigned largest = 0;
-  for (std::size_t k = 0; k < count; ++k)
-    largest = std::max(largest, static_cast<Unsigned>(keys[k]));
-  // sign-extended, as learners do
-  return static_cast<std::uint64_t>(std::int64_t{static_cast<Key>(largest)});
-}
+template <class Key>  // std::int32_t or std::int64_t, as below
+std::uint64_t largest_key(const Key* keys, std::size_t count);
 
 // The bound that a block states: all its keys are below it. 0 if no such bound fits.
 inline std::int64_t bound_of(std::uint64_t largest) {
@@ -34,83 +25,13 @@ struct Merged {
   std::vector<Value> values;
 };
 
-namespace detail {
-
-// Maps the keys of a row to their positions in it.
-template <class Key>
-class Places {
- public:
-  void clear(std::size_t count) {
-    std::size_t capacity = 16;
-    while (capacity < 2 * count) capacity *= 2;
-    slots_.assign(capacity, 0);
-  }
-  // The position of a key, or `next` if it is new; `at(p)` is the key at position p.
-  template <class At>
-  std::size_t find(Key key, std::size_t next, At&& at) {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t slot = (static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15u >> 20) & mask;
-    while (slots_[slot] != 0 && at(slots_[slot] - 1) != key) slot = (slot + 1) & mask;
-    if (slots_[slot] == 0) slots_[slot] = next + 1;
-    return slots_[slot] - 1;
-  }
-
- private:
-  std::vector<std::size_t> slots_;
-};
-
-template <class Key>
-bool increasing(const Key* keys, std::size_t count) {
-  for (std::size_t k = 1; k < count; ++k)
-    if (keys[k - 1] >= keys[k]) return false;
-  return true;
-}
-
-}  // namespace detail
-
 // The first row with a repeated key; `rows` if there is none.
 template <class Start, class Key>
-std::size_t first_repeating(const Start* starts, const Key* keys, std::size_t rows) {
-  detail::Places<Key> places;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const Key* from = keys + starts[row];
-    const auto count = static_cast<std::size_t>(starts[row + 1] - starts[row]);
-    if (detail::increasing(from, count)) continue;
-    places.clear(count);
-    for (std::size_t k = 0; k < count; ++k)
-      if (places.find(from[k], k, [&](std::size_t p) { return from[p]; }) != k) return row;
-  }
-  return rows;
-}
+std::size_t first_repeating(const Start* starts, const Key* keys, std::size_t rows);
 
 // Merges all rows. Rows before `first` must have no repeated keys.
-template <class Start, class Key, class Value>
+template <class Start, class Key, class Value>  // Value: float or double
 Merged<Key, Value> merge_rows(const Start* starts, const Key* keys, const Value* values,
-                              std::size_t rows, std::size_t first) {
-  Merged<Key, Value> merged;
-  merged.starts.assign(starts, starts + first + 1);
-  merged.keys.assign(keys, keys + starts[first]);
-  merged.values.assign(values, values + starts[first]);
-  detail::Places<Key> places;
-  for (std::size_t row = first; row < rows; ++row) {
-    const std::size_t begin = merged.keys.size();
-    const auto from = static_cast<std::size_t>(starts[row]);
-    const auto to = static_cast<std::size_t>(starts[row + 1]);
-    places.clear(to - from);
-    for (std::size_t k = from; k < to; ++k) {
-      const std::size_t next = merged.keys.size() - begin;
-      const std::size_t place =
-          places.find(keys[k], next, [&](std::size_t p) { return merged.keys[begin + p]; });
-      if (place == next) {
-        merged.keys.push_back(keys[k]);
-        merged.values.push_back(values[k]);
-      } else {
-        merged.values[begin + place] += values[k];
-      }
-    }
-    merged.starts.push_back(static_cast<std::int64_t>(merged.keys.size()));
-  }
-  return merged;
-}
+                              std::size_t rows, std::size_t first);
 
 }  // namespace thresher::io

@@ -24,21 +24,28 @@
 #include "thresher/lanes/labels.hpp"
 #include "thresher/loss/losses.hpp"
 #include "thresher/loss/safe_rate.hpp"
+#include "thresher/stores/dense.hpp"
+#include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 
+// Names the states of lists, as in earlier versions.
 template <class Real, template <class> class Table>
-class StoredLabelLists final : public LabelLists {
-  using Store = LabelStore<Real, Table>;
+class StoredLabelLists {};
+
+template <class Real>
+class LabelListsOf final : public LabelLists {
+  using Store = LabelStore<Real>;
   using Ref = typename Store::Ref;
 
  public:
-  StoredLabelLists(std::uint64_t width, const Params& params, std::size_t count)
+  LabelListsOf(bool dense, std::uint64_t width, const Params& params, std::size_t count)
       : params_(params),
         loss_(params.word("loss"), params.number("epsilon"), params.number("quantile")),
         enough_(loss_.idle_above()),
         fit_intercept_(params.flag("fit_intercept")),
-        store_(width, params) {
+        dense_(dense),
+        store_(dense, width, params) {
     grow(count);
   }
 
@@ -155,7 +162,7 @@ class StoredLabelLists final : public LabelLists {
 
   std::vector<std::byte> state() const override {
     Saver save;
-    save(signature_of<StoredLabelLists>());
+    save(signature());
     save(rows_), save(weight_), save(bias_), save(losses_), save(spans_);
     for (const std::string& stop : stops_) save(std::vector<char>(stop.begin(), stop.end()));
     store_.save(save);
@@ -166,7 +173,7 @@ class StoredLabelLists final : public LabelLists {
     Restorer restore(state);
     std::uint64_t saved = 0;
     restore(saved);
-    if (saved != signature_of<StoredLabelLists>())
+    if (saved != signature())
       throw std::invalid_argument("the state is of lanes of another kind or number type");
     std::int64_t rows = 0;
     double weight = 0.0;
@@ -182,7 +189,7 @@ class StoredLabelLists final : public LabelLists {
       restore(stop);
       stops.emplace_back(stop.begin(), stop.end());
     }
-    Store store(store_.width(), params_);
+    Store store(dense_, store_.width(), params_);
     store.restore(restore, bias.size());
     if (!restore.finished())
       throw std::invalid_argument("the state of the lanes has bytes left over");
@@ -193,6 +200,11 @@ class StoredLabelLists final : public LabelLists {
   }
 
  private:
+  std::uint64_t signature() const {
+    return dense_ ? signature_of<StoredLabelLists<Real, DenseStore>>()
+                  : signature_of<StoredLabelLists<Real, HashedStore>>();
+  }
+
   // The total numbers of rows and weights when a lane started and when it stopped.
   struct Span {
     std::int64_t rows_before, rows_after;
@@ -302,6 +314,7 @@ class StoredLabelLists final : public LabelLists {
   Loss loss_;
   double enough_;
   bool fit_intercept_;
+  bool dense_;  // features by number, not by hash
   Store store_;
   std::int64_t rows_ = 0;  // number of rows learned by lanes that exist from the start
   double weight_ = 0.0;

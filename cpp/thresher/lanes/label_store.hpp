@@ -12,26 +12,27 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "thresher/core/pack.hpp"
 #include "thresher/core/rows.hpp"
+#include "thresher/lanes/list_table.hpp"
 #include "thresher/lanes/lists.hpp"
 #include "thresher/rules/truncated_gradient.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"
 
 namespace thresher {
 
-template <class Real, template <class> class Store>
+template <class Real>
 class LabelStore {
  public:
   using Rule = TruncatedGradient<Real, false>;
   using Ref = typename Lists<Real>::Ref;
   using Entry = typename Lists<Real>::Entry;
-  using Behind = Single<Ref>;  // the entry of a feature in the table
-  using Places = typename Store<Behind>::Places;
+  using Places = ListTable::Places;
 
   struct Step {
     std::uint32_t label;
@@ -41,17 +42,17 @@ class LabelStore {
     std::size_t place = 0;   // the position in that list
   };
 
-  LabelStore(std::uint64_t width, const Params& params)
+  LabelStore(bool dense, std::uint64_t width, const Params& params)
       : rule_(params),
         plain_l1_(params.word("shrink") == "truncate" && params.number("l2") == 0 &&
                   std::isinf(params.number("ceiling"))),
-        features_(width) {}
+        features_(make_list_table(dense, width)) {}
 
   Rule& clock() { return rule_; }
   const Rule& clock() const { return rule_; }
-  std::uint64_t width() const { return features_.width(); }
-  void widen(std::uint64_t width) { features_.widen(width); }
-  std::size_t bytes() const { return features_.bytes() + lists_.bytes(); }
+  std::uint64_t width() const { return features_->width(); }
+  void widen(std::uint64_t width) { features_->widen(width); }
+  std::size_t bytes() const { return features_->bytes() + lists_.bytes(); }
 
   // ---- reading -------------------------------------------------------------------------------
 
@@ -76,10 +77,7 @@ class LabelStore {
     rows.with_keys([&, refs = reading.refs.data()](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       const auto [later, fetched] = rows.template ahead<Key>(n);
-      features_.gather(keys, 0, n, later, fetched, reading.places,
-                       [=](std::size_t k, const Four<Behind>& four) {
-                         for (std::size_t i = 0; i < pack_size; ++i) refs[k + i] = four[i].value();
-                       });
+      features_->find(keys, n, later, fetched, reading.places, refs);
     });
   }
 
@@ -120,9 +118,7 @@ class LabelStore {
   // f(key, list) for all lists, in no particular order.
   template <class F>
   void each_list(F&& f) const {
-    features_.each([&](std::uint64_t key, const Behind& behind) {
-      if (behind.value()) f(key, behind.value());
-    });
+    features_->each(f);
   }
 
   // ---- one row -------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ class LabelStore {
   void open(Rows<Real>& rows, double* scores) {
     const std::size_t n = rows.count();
     if (lists_.bytes() > limit_) collect();
-    features_.reserve(n, forgotten);
+    features_->reserve(n);
     look_up(rows, row_);
     fetch_lists(rows);
     moved_ = false;
@@ -148,25 +144,21 @@ class LabelStore {
       for (std::size_t k = 0; k < n; ++k)
         if (rows.values()[k] != 0) step_list(k, rows.values()[k], steps, slot);
     if (!moved_) return;
-    rows.with_keys([&](const auto* keys) {
-      features_.scatter(keys, n, row_.places, [&](std::size_t k, Four<Behind>& four) {
-        for (std::size_t i = 0; i < pack_size; ++i) four[i] = Behind(row_.refs[k + i]);
-      });
-    });
+    rows.with_keys(
+        [&](const auto* keys) { features_->set(keys, n, row_.places, row_.refs.data()); });
   }
 
   // Advances the clock, and sweeps if it is due.
   void finish() {
     rule_.finish(0.0);
     if (!rule_.sweep_due()) return;
-    features_.sweep([this](const Behind& behind) {
-      Ref ref = behind.value();
-      if (ref) pay(ref), ref = without_dead(ref);
+    features_->sweep([this](Ref ref) {
+      pay(ref), ref = without_dead(ref);
       if (ref) lists_.head(ref).stamp = 0;
-      return Behind(ref);
+      return ref;
     });
     rule_.reset_ledger();
-    features_.drop(forgotten);
+    features_->drop();
   }
 
   // ---- archives ------------------------------------------------------------------------------
@@ -193,7 +185,7 @@ class LabelStore {
     restore(count);
     if (count > restore.left() / sizeof(std::uint64_t))
       throw std::invalid_argument("the state of the lanes is cut short");
-    features_.reserve(count, forgotten);
+    features_->reserve(count);
     std::vector<std::uint64_t> met(classes);  // the last list that had a class
     for (std::uint64_t number = 1; number <= count; ++number) {
       std::uint64_t key = 0;
@@ -210,7 +202,7 @@ class LabelStore {
         if (sound) lists_.add(ref, label, w, classes);
       }
       if (!sound) throw std::invalid_argument("the state of the lanes is damaged");
-      features_.put(key, Behind(ref));
+      features_->put(key, ref);
     }
     limit_ = std::max(limit_, lists_.bytes());
   }
@@ -220,8 +212,6 @@ class LabelStore {
   static constexpr std::size_t together = 16;       // number of full lists that are added at once
   static constexpr Real least_share = Real(1) / 8;  // smallest |weight| / pending that is stored
   static constexpr std::int64_t rows_early = 4;     // rows between prefetching a list and its use
-
-  static constexpr auto forgotten = [](const Behind& behind) { return behind.value() == 0; };
 
   Real owed(Ref ref) const {
     return static_cast<Real>(rule_.ledger().Q() - rule_.ledger().Q(lists_.head(ref).stamp));
@@ -301,10 +291,7 @@ class LabelStore {
   // sweep: the order of rounding depends on which lists are full, and the sweep depends only on the
   // clock.
   void collect() {
-    features_.sweep([this](const Behind& behind) {
-      const Ref ref = behind.value();
-      return ref && !lists_.full(ref) ? Behind(without_dead(ref)) : behind;
-    });
+    features_->sweep([this](Ref ref) { return lists_.full(ref) ? ref : without_dead(ref); });
     limit_ = std::max(lists_.bytes(), lists_.used_bytes() / 2 * 3);
   }
 
@@ -354,34 +341,22 @@ class LabelStore {
     rows.with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       const auto [later, n] = rows.template row_ahead<Key>(rows_early);
-      each_ref(later, n, [this](Ref ref) { lists_.prefetch(ref); });
+      early_.clear(), features_->peek(later, n, early_);
+      for (const Ref ref : early_) lists_.prefetch(ref);
       const auto [soon, m] = rows.template row_ahead<Key>(rows_early / 2);
-      each_ref(soon, m, [this](Ref ref) { lists_.prefetch_rest(ref); });
+      early_.clear(), features_->peek(soon, m, early_);
+      for (const Ref ref : early_) lists_.prefetch_rest(ref);
     });
-  }
-  template <class Key, class F>
-  void each_ref(const Key* keys, std::size_t n, F&& f) {
-    if constexpr (requires { features_.data(); }) {
-      for (std::size_t k = 0; k < n; ++k)  // the keys have not been checked yet
-        if (static_cast<std::uint64_t>(keys[k]) < features_.width())
-          if (const Ref ref = features_.data()[keys[k]].value()) f(ref);
-    } else {
-      features_.gather(keys, 0, n, keys, 0, early_places_,
-                       [&](std::size_t, const Four<Behind>& four) {
-                         for (std::size_t i = 0; i < pack_size; ++i)
-                           if (four[i].value()) f(four[i].value());
-                       });
-    }
   }
 
   Rule rule_;
   bool plain_l1_;  // only soft thresholding, by the difference of two sums
-  Store<Behind> features_;
+  std::unique_ptr<ListTable> features_;
   Lists<Real> lists_;
   std::size_t limit_ = std::size_t{1} << 25;  // size of lists in bytes that triggers collect()
   bool moved_ = false;                        // whether a list of the open row has moved
   Reading row_;
-  Places early_places_;
+  std::vector<Ref> early_;  // the lists of later rows
 };
 
 }  // namespace thresher

@@ -4,8 +4,6 @@
 #include <stdexcept>
 
 #include "thresher/lanes/label_lists.hpp"
-#include "thresher/stores/dense.hpp"
-#include "thresher/stores/hashed.hpp"
 
 namespace thresher {
 namespace {
@@ -15,9 +13,8 @@ constexpr std::uint64_t widest_array = std::uint64_t{1} << 26;  // 4 bytes per f
 template <class Real>
 std::unique_ptr<LabelLists> with_dtype(std::uint64_t width, const Params& params,
                                        std::size_t count) {
-  if (width > 0 && width <= widest_array)
-    return std::make_unique<StoredLabelLists<Real, DenseStore>>(width, params, count);
-  return std::make_unique<StoredLabelLists<Real, HashedStore>>(width, params, count);
+  const bool dense = width > 0 && width <= widest_array;
+  return std::make_unique<LabelListsOf<Real>>(dense, width, params, count);
 }
 
 }  // namespace
