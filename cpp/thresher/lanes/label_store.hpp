@@ -341,11 +341,13 @@ class LabelStore {
     rows.with_keys([&](const auto* keys) {
       using Key = std::remove_cvref_t<decltype(*keys)>;
       const auto [later, n] = rows.template row_ahead<Key>(rows_early);
-      early_.clear(), features_->peek(later, n, early_);
-      for (const Ref ref : early_) lists_.prefetch(ref);
+      if (early_.size() < n) early_.resize(2 * n);
+      const std::size_t found = features_->peek(later, n, early_.data());
+      for (std::size_t i = 0; i < found; ++i) lists_.prefetch(early_[i]);
       const auto [soon, m] = rows.template row_ahead<Key>(rows_early / 2);
-      early_.clear(), features_->peek(soon, m, early_);
-      for (const Ref ref : early_) lists_.prefetch_rest(ref);
+      if (early_.size() < m) early_.resize(2 * m);
+      const std::size_t near = features_->peek(soon, m, early_.data());
+      for (std::size_t i = 0; i < near; ++i) lists_.prefetch_rest(early_[i]);
     });
   }
 

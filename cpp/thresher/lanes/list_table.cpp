@@ -38,11 +38,11 @@ class ListTableIn final : public ListTable {
            const Ref* lists) override {
     set_keys(keys, n, places, lists);
   }
-  void peek(const std::int32_t* keys, std::size_t n, std::vector<Ref>& lists) const override {
-    peek_keys(keys, n, lists);
+  std::size_t peek(const std::int32_t* keys, std::size_t n, Ref* lists) const override {
+    return peek_keys(keys, n, lists);
   }
-  void peek(const std::int64_t* keys, std::size_t n, std::vector<Ref>& lists) const override {
-    peek_keys(keys, n, lists);
+  std::size_t peek(const std::int64_t* keys, std::size_t n, Ref* lists) const override {
+    return peek_keys(keys, n, lists);
   }
 
   void each(const std::function<void(std::uint64_t, Ref)>& f) const override {
@@ -75,7 +75,7 @@ class ListTableIn final : public ListTable {
   void find_keys(const Key* keys, std::size_t n, const Key* later, std::size_t fetched,
                  Places& places, Ref* lists) const {
     store_.gather(keys, 0, n, later, fetched, own(places),
-                  [=](std::size_t k, const Four<Entry>& four) {
+                  [=](std::size_t k, const Four<Entry>& four) __attribute__((always_inline)) {
                     for (std::size_t i = 0; i < pack_size; ++i) lists[k + i] = four[i].value();
                   });
   }
@@ -88,13 +88,16 @@ class ListTableIn final : public ListTable {
   }
 
   template <class Key>
-  void peek_keys(const Key* keys, std::size_t n, std::vector<Ref>& lists) const {
+  std::size_t peek_keys(const Key* keys, std::size_t n, Ref* lists) const {
+    std::size_t found = 0;
     for (std::size_t k = 0; k < n; ++k) {
       const auto key = static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k]));
       if constexpr (is_dense)
         if (key >= store_.width()) continue;
-      if (const Ref list = store_.find(key).value()) lists.push_back(list);
+      lists[found] = store_.find(key).value();
+      found += lists[found] != 0;
     }
+    return found;
   }
 
   Store<Entry> store_;

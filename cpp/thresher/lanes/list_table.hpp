@@ -35,9 +35,10 @@ class ListTable {
                    const Ref* lists) = 0;
   virtual void set(const std::int64_t* keys, std::size_t n, const Places& places,
                    const Ref* lists) = 0;
-  // Appends the lists of n keys that have one. The keys need not be checked.
-  virtual void peek(const std::int32_t* keys, std::size_t n, std::vector<Ref>& lists) const = 0;
-  virtual void peek(const std::int64_t* keys, std::size_t n, std::vector<Ref>& lists) const = 0;
+  // Finds the lists of n keys that have one, and returns how many those are. lists[] has room for n.
+  // The keys need not be checked.
+  virtual std::size_t peek(const std::int32_t* keys, std::size_t n, Ref* lists) const = 0;
+  virtual std::size_t peek(const std::int64_t* keys, std::size_t n, Ref* lists) const = 0;
 
   // f(key, list) for all features with a list, in no particular order.
   virtual void each(const std::function<void(std::uint64_t, Ref)>& f) const = 0;
