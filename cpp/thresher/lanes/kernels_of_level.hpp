@@ -1,6 +1,7 @@
 // The kernels for the vector level of the including file. kernels.hpp describes them.
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/wide.hpp"
+#include "thresher/lanes/bank_kernels.hpp"
 #include "thresher/rules/coordinate_steps.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
@@ -288,6 +289,8 @@ void set_others(Table<Real>& table, std::size_t size) {
 template <class Real>
 void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
+  table.banks[0] = BankOf<Real, MixedLine<Real>>::kernels();
+  table.banks[1] = BankOf<Real, AdaGradLine<Real>, NewtonLine<Real>>::kernels();
   table.losses = {weigh<true>, weigh<false>, add};
 }
 
