@@ -49,119 +49,115 @@ using NewtonLine = BankLine<Real, 8, 4, Curvature::newton>;
 template <class Real>
 using MixedLine = BankLine<Real, 0, 4, Curvature::mixed>;
 
+// Adds the numbers of a line in fours.
+template <class Real>
+THRESHER_INLINE Wide<Real, 4> fours(const Wide<Real, 4>& line) {
+  return line;
+}
+template <class Real>
+THRESHER_INLINE Wide<Real, 4> fours(const Wide<Real, 8>& line) {
+  using P = Wide<Real, 8>;
+  if constexpr (P::parts == 1) {  // one vector of eight
+    using Half = typename Wide<Real, 4>::Vector;
+    if constexpr (Wide<Real, 4>::parts == 1)
+      return {{(Half)__builtin_shufflevector(line.part[0], line.part[0], 0, 1, 2, 3) +
+               (Half)__builtin_shufflevector(line.part[0], line.part[0], 4, 5, 6, 7)}};
+  } else if constexpr (P::width == 4) {  // two vectors of four
+    return {{line.part[0] + line.part[1]}};
+  } else {  // four vectors of two
+    return {{line.part[0] + line.part[2], line.part[1] + line.part[3]}};
+  }
+}
+
 template <class Real, class... Line>
 struct BankOf {
   static constexpr std::size_t lanes = (Line::size + ...);
   static constexpr std::size_t block = 4096;  // nonzeros between additions in double precision
+  using Sum = std::tuple<typename Line::P...>;
 
-  // Sums of a row: of the even and of the odd nonzeros.
-  struct Sums {
-    std::tuple<typename Line::P...> even{Line::P::all(0)...}, odd = even;
+  THRESHER_INLINE static Sum zero() { return {Line::P::all(0)...}; }
 
-    template <class L>
-    THRESHER_INLINE void add(std::size_t k, const typename L::P& term) {
-      using P = typename L::P;
-      (k % 2 ? std::get<P>(odd) : std::get<P>(even)) += term;
+  // Calls term(k, sum) for all nonzeros, where it adds to the sum; even and odd nonzeros have
+  // separate sums. Adds the totals of the lanes to `to`.
+  template <class Term>
+  THRESHER_INLINE static void add_up(std::size_t n, double* to, const Term& term) {
+    for (std::size_t l = 0; l < lanes; ++l) to[l] = 0.0;
+    for (std::size_t k = 0; k < n;) {
+      const std::size_t end = n - k < block ? n : k + block;
+      Sum even = zero(), odd = zero();
+      for (; k + 2 <= end; k += 2) term(k, even), term(k + 1, odd);
+      if (k < end) term(k, even), ++k;
+      (flush<Line>(even, odd, to), ...);
     }
-    THRESHER_INLINE void flush(double* to) {
-      (flush<Line>(to), ...);
-      *this = Sums{};
-    }
-
-   private:
-    template <class L>
-    THRESHER_INLINE void flush(double* to) {
-      using P = typename L::P;
-      Real evens[L::size], odds[L::size];
-      std::get<P>(even).store(evens), std::get<P>(odd).store(odds);
-      for (std::size_t l = 0; l < L::size; ++l)
-        to[L::first + l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
-    }
-  };
-
-  // The sum of all numbers of the lines; pairs are added in the same order at every level.
-  THRESHER_INLINE static Real total(const typename Line::P&... lines) {
-    Real numbers[lanes];
-    (lines.store(numbers + Line::first), ...);
-    Real four[4];
-    for (std::size_t i = 0; i < 4; ++i) four[i] = numbers[i];
-    for (std::size_t from = 4; from < lanes; from += 4)
-      for (std::size_t i = 0; i < 4; ++i) four[i] += numbers[from + i];
-    return (four[0] + four[1]) + (four[2] + four[3]);
+  }
+  template <class L>
+  THRESHER_INLINE static void flush(const Sum& even, const Sum& odd, double* to) {
+    using P = typename L::P;
+    Real evens[L::size], odds[L::size];
+    std::get<P>(even).store(evens), std::get<P>(odd).store(odds);
+    for (std::size_t l = 0; l < L::size; ++l)
+      to[L::first + l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
   }
 
-  static void open(const RowOfCells<Real>& given, std::size_t at, const Bank<Real>& bank,
+  static void open(const RowOfCells<Real>& given, std::size_t at, const Bank<Real>& given_bank,
                    const Real* mixture, Real* mixed, double* dot) {
     const RowOfCells<Real> row = given;  // by value, as it stays in registers
+    const Bank<Real> bank = given_bank;
     Real* const cells = row.first.numbers + at;
     const std::tuple<Line...> lines{Line(bank)...};
-    const std::tuple<typename Line::P...> mix{Line::P::load(mixture + Line::first)...};
-    for (std::size_t l = 0; l < lanes; ++l) dot[l] = 0.0;
-    for (std::size_t from = 0; from < row.n; from += block) {
-      const std::size_t to = row.n - from < block ? row.n : from + block;
-      Sums sums;
-      for (std::size_t k = from; k < to; ++k) {
-        const Real* const later = cells + row.later[k] * row.stride;
-        __builtin_prefetch(later, 1);
-        if constexpr (2 * lanes * sizeof(Real) > 64) __builtin_prefetch(later + 64 / sizeof(Real), 1);
-        const Real* const cell = cells + row.numbers[k] * row.stride;
-        const Real u = bank.u[k], ratio = bank.ratio[k];
-        const auto term = [&]<class L>() __attribute__((always_inline)) {
-          const auto part = L::weights(cell) * std::get<L>(lines).relative(ratio);
-          sums.template add<L>(k, part * L::P::all(u));
-          return part * std::get<typename L::P>(mix);
-        };
-        const Real sum = total(term.template operator()<Line>()...);
-        if (mixed) mixed[k] = sum;
-      }
-      sums.flush(dot);
-    }
+    const Sum mix{Line::P::load(mixture + Line::first)...};
+    add_up(row.n, dot, [=](std::size_t k, Sum& sum) __attribute__((always_inline)) {
+      const Real* const cell = cells + row.numbers[k] * row.stride;
+      const Real u = bank.u[k], ratio = bank.ratio[k];
+      const auto add = [&]<class L>() __attribute__((always_inline)) {
+        using P = typename L::P;
+        const P part = L::weights(cell) * std::get<L>(lines).relative(ratio);
+        std::get<P>(sum) += part * P::all(u);
+        return fours(part * std::get<P>(mix));
+      };
+      (add.template operator()<Line>() + ...).store(mixed + 4 * k);
+    });
   }
 
-  static void reach(const RowOfCells<Real>& given, std::size_t at, const Bank<Real>& bank,
+  static void reach(const RowOfCells<Real>& given, std::size_t at, const Bank<Real>& given_bank,
                     const Real* growth, Real* inverses, double* q) {
     const RowOfCells<Real> row = given;
+    const Bank<Real> bank = given_bank;
     Real* const cells = row.first.numbers + at;
     const std::tuple<Line...> lines{Line(bank)...};
-    const std::tuple<typename Line::P...> grows{Line::P::load(growth + Line::first)...};
-    for (std::size_t l = 0; l < lanes; ++l) q[l] = 0.0;
-    for (std::size_t from = 0; from < row.n; from += block) {
-      const std::size_t to = row.n - from < block ? row.n : from + block;
-      Sums sums;
-      for (std::size_t k = from; k < to; ++k) {
-        const Real* const cell = cells + row.numbers[k] * row.stride;
-        const Real u = bank.u[k], ratio = bank.ratio[k];
-        Real* const out = inverses + k * lanes;
-        const auto term = [&]<class L>() __attribute__((always_inline)) {
-          using P = typename L::P;
-          const L& line = std::get<L>(lines);
-          const P input = line.relative(ratio) * P::all(u), square = input * input;
-          const P sum = L::sums(cell);
-          const P inverse = line.inverse(sum, sum + std::get<P>(grows) * square);
-          inverse.store(out + L::first);
-          sums.template add<L>(k, square * inverse);
-        };
-        (term.template operator()<Line>(), ...);
-      }
-      sums.flush(q);
-    }
+    const Sum grows{Line::P::load(growth + Line::first)...};
+    add_up(row.n, q, [=](std::size_t k, Sum& sum) __attribute__((always_inline)) {
+      const Real* const cell = cells + row.numbers[k] * row.stride;
+      const Real u = bank.u[k], ratio = bank.ratio[k];
+      const auto add = [&]<class L>() __attribute__((always_inline)) {
+        using P = typename L::P;
+        const L& line = std::get<L>(lines);
+        const P input = line.relative(ratio) * P::all(u), square = input * input;
+        const P sums = L::sums(cell);
+        const P inverse = line.inverse(sums, sums + std::get<P>(grows) * square);
+        inverse.store(inverses + k * lanes + L::first);
+        std::get<P>(sum) += square * inverse;
+      };
+      (add.template operator()<Line>(), ...);
+    });
   }
 
-  static void close(const RowOfCells<Real>& given, std::size_t at, const Bank<Real>& bank,
+  static void close(const RowOfCells<Real>& given, std::size_t at, const Bank<Real>& given_bank,
                     const Real* step, const Real* growth, const Real* inverses) {
     const RowOfCells<Real> row = given;
+    const Bank<Real> bank = given_bank;
     Real* const cells = row.first.numbers + at;
     const std::tuple<Line...> lines{Line(bank)...};
-    const std::tuple<typename Line::P...> steps{Line::P::load(step + Line::first)...};
-    const std::tuple<typename Line::P...> grows{Line::P::load(growth + Line::first)...};
+    const Sum steps{Line::P::load(step + Line::first)...};
+    const Sum grows{Line::P::load(growth + Line::first)...};
     for (std::size_t k = 0; k < row.n; ++k) {
       Real* const cell = cells + row.numbers[k] * row.stride;
       const Real u = bank.u[k], ratio = bank.ratio[k];
-      const Real* const own = inverses + k * lanes;
       const auto move = [&]<class L>() __attribute__((always_inline)) {
         using P = typename L::P;
         const P input = std::get<L>(lines).relative(ratio) * P::all(u);
-        const P weights = L::weights(cell) - std::get<P>(steps) * input * P::load(own + L::first);
+        const P weights =
+            L::weights(cell) - std::get<P>(steps) * input * P::load(inverses + k * lanes + L::first);
         const P sums = L::sums(cell) + std::get<P>(grows) * (input * input);
         weights.store(cell + 2 * L::first);
         sums.store(cell + 2 * L::first + L::size);

@@ -100,8 +100,8 @@ struct Bank {
 
 template <class Real>
 struct BankKernels {
-  // dot: the inner products. If `average` is not null: it has a number per nonzero, the mixed weight
-  // sum mixture w in units of x / s_j.
+  // dot: the inner products. mixed: four numbers per nonzero; their sum is the mixed weight, sum
+  // mixture w in units of x / s_j.
   void (*open)(const RowOfCells<Real>&, std::size_t at, const Bank<Real>&, const Real* mixture,
                Real* mixed, double* dot);
   // q = sum u^2 / R. `growth` is what u^2 adds to n before the step; 0 for Newton. Stores 1 / R.
@@ -133,6 +133,10 @@ struct LossKernels {
   Weighed (*given)(const LossesOfRow&, double weight, const double* rates, double bound);
   // sum += value, product *= factor; returns the largest product.
   double (*add)(const LossesOfRow&, double* sum, double* product);
+  // For n predictions m, in arrays of 16: the slope g = L'(m - q g) of the logistic loss, and the
+  // probability of y there (one_pass/implicit_slope.hpp).
+  void (*land)(std::size_t n, const double* m, double y, const double* q, double* slope,
+               double* probability);
 };
 
 // All kernels of one level, for lines of 4, 8 and 16 lanes.

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "thresher/loss/loss.hpp"
 
 namespace thresher::one_pass {
 
@@ -25,21 +28,22 @@ class ImplicitLoss {
   bool regression() const { return !logistic() && !poisson(); }  // its targets are standardised
   bool squares() const { return kind_ != Kind::quantile; }  // the loss is in squared units of y
 
-  double loss(double m, double y, double epsilon) const {
+  Outcome outcome(double m, double y, double epsilon) const {
     const double r = m - y, size = std::fabs(r);
     switch (kind_) {
       case Kind::logistic: {
         const double v = y * m;
-        return std::max(0.0, -v) + std::log1p(std::exp(-std::fabs(v)));
+        return {std::max(0.0, -v), 0.0, 1.0 + std::exp(-std::fabs(v))};
       }
-      case Kind::squared: return 0.5 * r * r;
+      case Kind::squared: return {0.5 * r * r, 0.0};
       case Kind::huber:
-        return size <= epsilon ? 0.5 * r * r : epsilon * size - 0.5 * epsilon * epsilon;
-      case Kind::quantile: return r < 0 ? -quantile_ * r : (1.0 - quantile_) * r;
-      case Kind::poisson: return std::exp(std::clamp(m, -30.0, 30.0)) - y * m;
+        return {size <= epsilon ? 0.5 * r * r : epsilon * size - 0.5 * epsilon * epsilon, 0.0};
+      case Kind::quantile: return {r < 0 ? -quantile_ * r : (1.0 - quantile_) * r, 0.0};
+      case Kind::poisson: return {std::exp(std::clamp(m, -30.0, 30.0)) - y * m, 0.0};
     }
-    return 0.0;
+    return {0.0, 0.0};
   }
+  double loss(double m, double y, double epsilon) const { return outcome(m, y, epsilon).loss(); }
 
   Landing land(double m, double y, double q, double epsilon) const {
     switch (kind_) {
@@ -103,17 +107,21 @@ class ImplicitLoss {
     return {-y * s, s * (1.0 - s)};
   }
 
-  // The prediction p after the step: p + q (e^p - y) = m.
+  // The prediction p after the step: p + q (e^p - y) = m. With v = q e^p: v + ln v = ln q + m + q y.
   static Landing poisson_landing(double m, double y, double q) {
-    const auto mean = [](double p) { return std::exp(std::clamp(p, -30.0, 30.0)); };
-    double p = m;
-    if (q > 0) {
-      const double end = m - q * (mean(m) - y);
-      p = root(std::min(m, end), std::max(m, end), m, [&](double at) {
-        return std::pair{at - m + q * (mean(at) - y), 1.0 + q * mean(at)};
-      });
+    if (!(q > 0)) {
+      const double mean = std::exp(std::clamp(m, -30.0, 30.0));
+      return {mean - y, mean};
     }
-    return {mean(p) - y, mean(p)};
+    const double L = std::log(q) + m + q * y;
+    double v = L > 1.0 ? L - std::log(L) : std::exp(std::max(std::min(L, 0.0), -700.0));
+    for (int i = 0; i < 20; ++i) {  // Newton's method in v; quadratic from any start
+      const double next = v * (1.0 + L - std::log(v)) / (1.0 + v);
+      const bool done = std::fabs(next - v) <= 1e-15 * v;
+      v = next;
+      if (done) break;
+    }
+    return {v / q - y, v / q};
   }
 
   Kind kind_;

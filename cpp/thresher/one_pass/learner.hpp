@@ -42,7 +42,8 @@ class OnePassLanes final : public Lanes {
         cut_(specs[0].params.number("cut")),
         most_nonzeros_(specs[0].params.number("target_nnz", 0.0)),
         clock_(specs[0].clock),
-        outputs_(specs.size(), Output(bank_.size(), specs[0].params)),
+        outputs_(specs.size(),
+                 Output(bank_.size(), specs[0].params, lanes::kernels<Real>(level).losses)),
         store_(hashed, width, numbers(), 0) {
     for (const LaneSpec& spec : specs) targets_.push_back(spec.target);
     for (auto* constants : {&own_, &common_, &top_, &floor_, &newton_, &mixture_, &steps_, &growth_})
@@ -108,7 +109,7 @@ class OnePassLanes final : public Lanes {
     return found;
   }
   double intercept(std::size_t output, bool /*average*/) const override {
-    return outputs_[output].intercept(share(last_step_, rows_.weight));
+    return outputs_[output].intercept(share_since(last_step_));
   }
   Tally tally(std::size_t output) const override { return outputs_[output].tally(); }
   double rate(std::size_t /*output*/) const override { return 0.0; }  // each lane has its own
@@ -219,7 +220,7 @@ class OnePassLanes final : public Lanes {
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     const lanes::RowOfCells<Real> row = found(rows, store_, work_);
     rows.check_next_row();
-    u_.resize(row.n), ratio_.resize(row.n), kept_.resize(row.n), mixed_.resize(row.n);
+    u_.resize(row.n), ratio_.resize(row.n), kept_.resize(row.n), mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());
     const double weight = rows.weight(), now = rows_.weight;
     // A weight is that many rows, in steps of 1, 1, 2, 4, ...
@@ -228,8 +229,7 @@ class OnePassLanes final : public Lanes {
       const double h = std::min(size, left);
       left -= h;
       if (!first) size *= 2.0;
-      see(row, h, sum, values);
-      if (first) mark(row, now, h > 0);
+      see(row, h, sum, values, now, first);
       for (std::size_t o = 0; o < count(); ++o) {
         Output& output = outputs_[o];
         const double y = told.label(batch, rows.row(), targets_[o]);
@@ -243,30 +243,15 @@ class OnePassLanes final : public Lanes {
     if (weight > 0) last_step_ = now;
   }
 
-  // Counts the row in the scales, and sets its inputs.
-  void see(const lanes::RowOfCells<Real>& row, double h, double sum, double values) {
+  // Counts the row in the scales, and sets its inputs. In the first step of a row, also the share
+  // that each feature's mean keeps.
+  void see(const lanes::RowOfCells<Real>& row, double h, double sum, double values, double now,
+           bool first) {
     if (h * values > 0) {
       rows_.values += h * values;
       rows_.size += h * (sum - values * rows_.size) / rows_.values;
     }
-    const double inverse = 1.0 / rows_.common();
-    double own = 0.0, common = 0.0;
-    const auto weight = static_cast<Real>(h);
-    for (std::size_t k = 0; k < row.n; ++k) {
-      Real* const numbers = row.cell(k).numbers;
-      Real& s = numbers[scale_at()];
-      Real& seen = numbers[count_at()];
-      const Real x = row.x[k], size = std::fabs(x);
-      if (size > 0 && weight > 0) {
-        seen += weight;
-        s += weight * (size - s) / seen;
-      }
-      const Real scale = s > 0 ? s : Real(1);
-      u_[k] = x / scale;
-      ratio_[k] = static_cast<Real>(static_cast<double>(scale) * inverse);
-      const double u = u_[k], v = u * static_cast<double>(ratio_[k]);
-      own += u * u, common += v * v;
-    }
+    const auto [own, common] = set_inputs(row, static_cast<Real>(h), now, first);
     rows_.weight += h;
     rows_.squares_own += h * own, rows_.squares_common += h * common;
     if (!(rows_.weight > 0)) return;
@@ -277,13 +262,44 @@ class OnePassLanes final : public Lanes {
     }
   }
 
-  // Sets the share that each feature's mean keeps at this row.
-  void mark(const lanes::RowOfCells<Real>& row, double now, bool writes) {
+  // Returns sum u^2 for the own and for the common scaling. Everything is in local variables: the
+  // compiler cannot know that the stores do not change members.
+  std::pair<double, double> set_inputs(const lanes::RowOfCells<Real>& given, Real h, double now,
+                                       bool first) {
+    const lanes::RowOfCells<Real> row = given;
+    const std::size_t place = scale_at();  // then the count, then the time of the last row
+    Real* const scales = row.first.numbers + place;
+    Real *const u = u_.data(), *const ratios = ratio_.data(), *const kept = kept_.data();
+    const auto inverse = static_cast<Real>(1.0 / rows_.common());
+    const double rate = now > 0 ? 1.0 / now : 0.0;
+    double own = 0.0, common = 0.0;
     for (std::size_t k = 0; k < row.n; ++k) {
-      Real* const last = row.cell(k).numbers + last_at();
-      kept_[k] = static_cast<Real>(share(last_of(last), now));
-      if (writes) std::memcpy(last, &now, sizeof now);
+      prefetch(row.first.numbers + row.later[k] * row.stride, place);
+      Real* const numbers = scales + row.numbers[k] * row.stride;
+      const Real x = row.x[k], size = std::fabs(x);
+      Real s = numbers[0];
+      if (size > 0 && h > 0) {
+        const Real seen = numbers[1] + h;
+        s += h * (size - s) / seen;
+        numbers[0] = s, numbers[1] = seen;
+      }
+      if (!(s > 0)) s = 1;
+      const Real input = x / s, ratio = s * inverse, other = input * ratio;
+      u[k] = input, ratios[k] = ratio;
+      own += static_cast<double>(input * input), common += static_cast<double>(other * other);
+      if (first) {
+        kept[k] = static_cast<Real>(share(last_of(numbers + 2) * rate));
+        if (h > 0) std::memcpy(numbers + 2, &now, sizeof now);
+      }
     }
+    return {own, common};
+  }
+
+  // Fetches a cell of one output; with more outputs, the hardware follows the kernels.
+  [[gnu::always_inline]] static void prefetch(const Real* cell, std::size_t numbers) {
+    __builtin_prefetch(cell, 1);
+    if (numbers * sizeof(Real) >= 64) __builtin_prefetch(cell + 64 / sizeof(Real), 1);
+    if (numbers * sizeof(Real) >= 128) __builtin_prefetch(cell + 128 / sizeof(Real), 1);
   }
 
   // Predicts; returns the inner product of the averaged weights, if they are updated.
@@ -294,16 +310,27 @@ class OnePassLanes final : public Lanes {
     double dot[most_lanes], averaged = 0.0;
     kernels_.open(row, at(o), bank(), mixture_.data(), mixed_.data(), dot);
     if (averages) {
-      const std::size_t place = mean_at(o);
-      for (std::size_t k = 0; k < row.n; ++k) {
-        Real& mean = row.cell(k).numbers[place];
-        mean = kept_[k] * mean + (Real(1) - kept_[k]) * mixed_[k];
-        averaged += static_cast<double>(mean * u_[k]);
-      }
-      output.average_intercept(share(last_step_, now));
+      averaged = average(row, mean_at(o));
+      output.average_intercept(now > 0 ? share(last_step_ / now) : 0.0);
     }
     output.predict(dot);
     return averaged;
+  }
+
+  // Updates the means of the mixed weights; returns their inner product with the row.
+  double average(const lanes::RowOfCells<Real>& given, std::size_t place) {
+    const lanes::RowOfCells<Real> row = given;
+    Real* const means = row.first.numbers + place;
+    const Real *const u = u_.data(), *const kept = kept_.data(), *const mixed = mixed_.data();
+    double sum = 0.0;
+    for (std::size_t k = 0; k < row.n; ++k) {
+      Real& mean = means[row.numbers[k] * row.stride];
+      const Real* const four = mixed + 4 * k;
+      const Real now = (four[0] + four[1]) + (four[2] + four[3]);
+      mean = now + kept[k] * (mean - now);
+      sum += static_cast<double>(mean * u[k]);
+    }
+    return sum;
   }
 
   void step(const lanes::RowOfCells<Real>& row, std::size_t o, double h) {
@@ -319,11 +346,14 @@ class OnePassLanes final : public Lanes {
             newton_.data(), u_.data(),      ratio_.data()};
   }
 
-  // Iterates are averaged with weights t^15: the share that a mean of the time `last` has `now`.
-  static double share(double last, double now) {
-    double part = now > 0 ? last / now : 0.0;
+  // Iterates are averaged with weights t^15: the share that a mean keeps, if it was made at this
+  // part of the time.
+  static double share(double part) {
     for (int i = 0; i < 4; ++i) part *= part;
     return part;
+  }
+  double share_since(double last) const {
+    return rows_.weight > 0 ? share(last / rows_.weight) : 0.0;
   }
 
   // ---- the model -----------------------------------------------------------------------------
@@ -337,7 +367,7 @@ class OnePassLanes final : public Lanes {
       w += output.stack()[k] * static_cast<double>(cell.numbers[weight_at(o, k)]) *
            (bank_[k].own ? 1.0 : ratio);
     if (!output.averages()) return w;
-    const double kept = share(last_of(cell.numbers + last_at()), rows_.weight);
+    const double kept = share_since(last_of(cell.numbers + last_at()));
     return kept * static_cast<double>(cell.numbers[mean_at(o)]) + (1.0 - kept) * w;
   }
   // Its energy is w^2 sum x^2, with the square of the mean for the mean of the squares.

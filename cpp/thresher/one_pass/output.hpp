@@ -9,6 +9,7 @@
 #include <span>
 
 #include "thresher/core/tally.hpp"
+#include "thresher/lanes/kernels.hpp"
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
 #include "thresher/one_pass/stack.hpp"
@@ -32,11 +33,12 @@ struct RowMeans {
 
 class Output {
   template <class T>
-  using PerLane = std::array<T, most_lanes>;
+  using PerLane = std::array<T, 16>;  // as the kernels need
 
  public:
-  Output(std::size_t lanes, const Params& params)
+  Output(std::size_t lanes, const Params& params, const lanes::LossKernels& kernels)
       : bank_(bank_of(lanes)),
+        kernels_(kernels),
         loss_(params.word("loss"), params.number("quantile")),
         epsilon_(params.number("epsilon")),
         relative_(params.number("relative_epsilon", 0.0) != 0.0),
@@ -70,50 +72,57 @@ class Output {
     const bool started = target_.started();
     const double before = target_.clip(averaged + averaged_);
     if (weight > 0) target_.see(y, h);
-    y_ = target_.standard(y);
+    set_slopes(y);
     const double e = epsilon();
-    PerLane<double> losses;
-    for (std::size_t k = 0; k < bank_.size(); ++k) losses[k] = loss_.loss(m_[k], y_, e);
+    const Outcome last = loss_.outcome(target_.clip(p_), y_, e);
     // The first target of a regression is not predicted: nothing is known of its size.
-    const bool counted = started || !loss_.regression();
-    tally_.add({counted ? loss_.loss(raw, y, e * target_.unit()) : 0.0, 0.0},
-               weight);
+    if (!loss_.regression()) tally_.add(last, weight);
+    else tally_.add({started ? loss_.loss(raw, y, e * target_.unit()) : 0.0, 0.0}, weight);
     if (!(weight > 0)) return;
     predictions_.see(p_, weight);
-    judged_[0] += weight * rows * loss_.loss(target_.clip(p_), y_, e);
+    judged_[0] += weight * rows * last.loss();
     judged_[1] += weight * rows * loss_.loss(before, y_, e);
-    stack_.learn(m_.data(), p_, y_, weight, e, loss_, losses.data());
+    if (loss_.logistic() && weight == 1.0) {
+      stack_.weigh_by_probabilities(probabilities_.data());
+    } else {
+      PerLane<double> losses;
+      for (std::size_t k = 0; k < bank_.size(); ++k) losses[k] = loss_.loss(m_[k], y_, e);
+      stack_.weigh(weight, losses.data());
+    }
+    stack_.learn(m_.data(), p_, y_, weight, e, loss_);
   }
   void see_again(double y, double h) {  // the further steps of a row
     target_.see(y, h);
-    y_ = target_.standard(y);
+    set_slopes(y);
   }
 
-  // The growth of n that a step of weight h makes; 0 for Newton. Takes the slopes before the step.
+  // The growth of n that a step of weight h makes; 0 for Newton.
   template <class Real>
   void grow(double h, Real* growth) {
-    const double e = epsilon();
     for (std::size_t k = 0; k < bank_.size(); ++k) {
-      const double slope = loss_.land(m_[k], y_, 0.0, e).slope;
-      growth_[k] = bank_[k].newton ? 0.0 : h * slope * slope;
+      growth_[k] = bank_[k].newton ? 0.0 : h * slopes_[k] * slopes_[k];
       growth[k] = static_cast<Real>(growth_[k]);
     }
   }
   // Takes q, makes the step of the intercepts, and sets the steps of the weights.
   template <class Real>
   void step(double h, const double* q, const RowMeans& rows, Real* steps, Real* growth) {
-    const double e = epsilon();
+    PerLane<double> inverses{}, reaches{};
     for (std::size_t k = 0; k < bank_.size(); ++k) {
       const Lane& lane = bank_[k];
-      const double G = rows.G(lane.own), sum = sums_[k] + growth_[k];
-      const double inverse = !fit_intercept_ ? 0.0
-                             : lane.newton   ? 1.0 / (bias_prior * lane.a + sum)
-                                             : lane.a / (G * std::sqrt(sum + beta * beta));
-      const Landing landing = loss_.land(m_[k], y_, h * (q[k] + inverse), e);
-      intercepts_[k] -= h * landing.slope * inverse;
-      const double grown = lane.newton ? h * landing.curvature : growth_[k];
+      const double sum = sums_[k] + growth_[k];
+      inverses[k] = !fit_intercept_ ? 0.0
+                    : lane.newton   ? 1.0 / (bias_prior * lane.a + sum)
+                                    : lane.a / (rows.G(lane.own) * std::sqrt(sum + beta * beta));
+      reaches[k] = h * (q[k] + inverses[k]);
+    }
+    land(reaches);
+    for (std::size_t k = 0; k < bank_.size(); ++k) {
+      const double step = h * slopes_[k];
+      intercepts_[k] -= step * inverses[k];
+      const double grown = bank_[k].newton ? h * curvatures_[k] : growth_[k];
       sums_[k] += grown;
-      steps[k] = static_cast<Real>(h * landing.slope), growth[k] = static_cast<Real>(grown);
+      steps[k] = static_cast<Real>(step), growth[k] = static_cast<Real>(grown);
     }
   }
 
@@ -149,6 +158,26 @@ class Output {
     }
   };
 
+  // Sets the slopes of the lanes after steps of these reaches, and the curvatures there.
+  void land(const PerLane<double>& reaches) {
+    if (loss_.logistic()) {
+      kernels_.land(bank_.size(), m_.data(), y_, reaches.data(), slopes_.data(),
+                    probabilities_.data());
+      for (std::size_t k = 0; k < bank_.size(); ++k)
+        curvatures_[k] = std::fabs(slopes_[k]) * probabilities_[k];
+    } else {
+      const double e = epsilon();
+      for (std::size_t k = 0; k < bank_.size(); ++k) {
+        const Landing landing = loss_.land(m_[k], y_, reaches[k], e);
+        slopes_[k] = landing.slope, curvatures_[k] = landing.curvature;
+      }
+    }
+  }
+  void set_slopes(double y) {
+    y_ = target_.standard(y);
+    land({});
+  }
+
   double epsilon() const {
     const double unit = target_.unit();
     return relative_ || !(unit > 0) ? epsilon_ : epsilon_ / unit;
@@ -161,6 +190,7 @@ class Output {
   }
 
   std::span<const Lane> bank_;
+  lanes::LossKernels kernels_;
   ImplicitLoss loss_;
   double epsilon_;
   bool relative_, fit_intercept_;  // relative: epsilon is in units of the sd of y
@@ -171,7 +201,7 @@ class Output {
   double averaged_ = 0.0;             // the mean of the intercepts
   std::array<double, 2> judged_{};    // losses of the last and of the averaged weights
   Spread predictions_;
-  PerLane<double> m_{}, growth_{};    // of the current row
+  PerLane<double> m_{}, growth_{}, slopes_{}, curvatures_{}, probabilities_{};  // of the row
   double p_ = 0.0, y_ = 0.0;
 };
 

@@ -10,6 +10,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
@@ -23,6 +25,7 @@ class Stack {
  public:
   Stack(std::size_t lanes, bool constant) : lanes_(lanes), one_(constant ? 1.0 : 0.0) {
     for (std::size_t i = 0; i <= lanes; ++i) S_[i][i] = 1.0 / tau;
+    products_.fill(1.0), weights_.fill(1.0);
     mix();
   }
 
@@ -41,10 +44,9 @@ class Stack {
     return p;
   }
 
-  // Learns the target y of a row of weight h, for which predict(m) gave p. losses[k] is that of
-  // lane k.
+  // Learns the target y of a row of weight h, for which predict(m) gave p. Before it, weigh().
   void learn(const double* m, double p, double y, double h, double epsilon,
-             const ImplicitLoss& loss, const double* losses) {
+             const ImplicitLoss& loss) {
     std::array<double, padded> f{}, Sf{};
     std::copy_n(m, lanes_, f.begin());
     f[lanes_] = one_;
@@ -60,34 +62,54 @@ class Stack {
       const double factor = shrink * Sf[i];
       for (std::size_t j = 0; j < padded; ++j) S_[i][j] -= factor * Sf[j];
     }
-    for (std::size_t k = 0; k < lanes_; ++k) cumulative_[k] += h * losses[k];
     mix();
+  }
+
+  // Counts the losses of the lanes.
+  void weigh(double h, const double* losses) {
+    for (std::size_t k = 0; k < lanes_; ++k) cumulative_[k] += h * losses[k];
+    settle();
+  }
+  // The same for the losses -ln(probability) and weight 1, with a logarithm only now and then.
+  void weigh_by_probabilities(const double* probabilities) {
+    double least = 1.0;
+    for (std::size_t k = 0; k < lanes_; ++k) {
+      products_[k] *= probabilities[k];
+      least = std::min(least, products_[k]);
+    }
+    if (++pending_ == 16 || least < 1e-200) settle();
   }
 
   template <class Archive>
   void archive(Archive& io) {
-    io(S_), io(d_), io(cumulative_);
+    io(S_), io(d_), io(cumulative_), io(weights_), io(products_), io(pending_);
     mix();
   }
 
  private:
   static constexpr double least_curvature = 1e-6;
-  static constexpr double negligible = 40.0;  // e^-40 does not change a sum with 1
 
-  void mix() {
+  void settle() {
+    for (std::size_t k = 0; k < lanes_; ++k)
+      cumulative_[k] -= std::log(std::exchange(products_[k], 1.0));
     const double best = *std::min_element(cumulative_.begin(), cumulative_.begin() + lanes_);
+    for (std::size_t k = 0; k < lanes_; ++k) weights_[k] = std::exp(best - cumulative_[k]);
+    pending_ = 0;
+  }
+  void mix() {
     double total = 0.0;
-    for (std::size_t k = 0; k < lanes_; ++k) {
-      mixture_[k] = cumulative_[k] - best < negligible ? std::exp(best - cumulative_[k]) : 0.0;
-      total += mixture_[k];
-    }
+    for (std::size_t k = 0; k < lanes_; ++k) total += mixture_[k] = weights_[k] * products_[k];
     for (std::size_t k = 0; k < lanes_; ++k) mixture_[k] = mixture_[k] / total + d_[k];
   }
 
   std::size_t lanes_;
   double one_;  // the input of d_0; 0: there is no constant
   std::array<std::array<double, padded>, padded> S_{};  // the inverse of the precision of d
-  std::array<double, padded> d_{}, cumulative_{}, mixture_{};
+  std::array<double, padded> d_{}, mixture_{};
+  // exp(-loss) of a lane is proportional to weights_[k] products_[k]; cumulative_ has the losses of
+  // weights_, and products_ those since.
+  std::array<double, padded> cumulative_{}, weights_{}, products_{};
+  std::int64_t pending_ = 0;  // rows in products_
 };
 
 }  // namespace thresher::one_pass
