@@ -213,8 +213,9 @@ def one_pass(
                 if first and h > 0:
                     kept = np.where(now > 0, (marks / max(now, 1e-300)) ** 16, 0.0)
                     blended = kept * average + (1 - kept) * mixed() * s[True]
-                    average, marks = np.where(touched, blended, average), np.where(
-                        touched, now, marks
+                    average, marks = (
+                        np.where(touched, blended, average),
+                        np.where(touched, now, marks),
                     )
                     kept_b = (b_mark / now) ** 16 if now > 0 else 0.0
                     b_average = kept_b * b_average + (1 - kept_b) * mixed_intercept()
@@ -238,10 +239,12 @@ def one_pass(
                     break
                 if first:
                     raw_predictions.append((pred, weight))
-                    judged += [
-                        weight * now * scalar.value(targets.clip(pred), z, eps()),
-                        weight * now * scalar.value(averaged, z, eps()),
-                    ]
+                    for i, v in enumerate((targets.clip(pred), averaged)):
+                        brier = loss == "logistic"
+                        score = (
+                            scalar.slope(v, z, eps()) ** 2 if brier else scalar.value(v, z, eps())
+                        )
+                        judged[i] += weight * now * score
                     f = np.append(m, 1.0 if fit_intercept else 0.0)
                     Sf = S @ f
                     Q = float(f @ Sf)

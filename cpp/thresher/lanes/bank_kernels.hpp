@@ -37,8 +37,7 @@ struct BankLine {
   THRESHER_INLINE P inverse(const P& sum, const P& grown) const {
     if constexpr (curvature == Curvature::adagrad) return top / sqrt(grown + floor);
     else if constexpr (curvature == Curvature::newton) return top / (sum + floor);
-    else
-      return top / where_greater(newton, P::all(0), sum + floor, sqrt(grown + floor));
+    else return top / where_greater(newton, P::all(0), sum + floor, sqrt(grown + floor));
   }
 };
 
@@ -156,8 +155,8 @@ struct BankOf {
       const auto move = [&]<class L>() __attribute__((always_inline)) {
         using P = typename L::P;
         const P input = std::get<L>(lines).relative(ratio) * P::all(u);
-        const P weights =
-            L::weights(cell) - std::get<P>(steps) * input * P::load(inverses + k * lanes + L::first);
+        const P weights = L::weights(cell) -
+                          std::get<P>(steps) * input * P::load(inverses + k * lanes + L::first);
         const P sums = L::sums(cell) + std::get<P>(grows) * (input * input);
         weights.store(cell + 2 * L::first);
         sums.store(cell + 2 * L::first + L::size);

@@ -92,10 +92,12 @@ struct PairKernels {
 // All arrays have a number per lane or per nonzero of the row.
 template <class Real>
 struct Bank {
-  const Real *own, *common;  // per lane: 1 and 0 if its inputs are x / s_j; 0 and 1 if they are x / s
-  const Real *top, *floor;   // 1 / R = top / sqrt(n + floor) for AdaGrad, top / (c + floor) for Newton
-  const Real* newton;        // 1 for a lane of Newton, else 0
-  const Real *u, *ratio;     // per nonzero: x / s_j, and s_j / s
+  const Real *own,
+      *common;  // per lane: 1 and 0 if its inputs are x / s_j; 0 and 1 if they are x / s
+  const Real *top,
+      *floor;             // 1 / R = top / sqrt(n + floor) for AdaGrad, top / (c + floor) for Newton
+  const Real* newton;     // 1 for a lane of Newton, else 0
+  const Real *u, *ratio;  // per nonzero: x / s_j, and s_j / s
 };
 
 template <class Real>

@@ -1,7 +1,7 @@
 // The kernels for the vector level of the including file. kernels.hpp describes them.
+#include "thresher/lanes/bank_kernels.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/wide.hpp"
-#include "thresher/lanes/bank_kernels.hpp"
 #include "thresher/rules/coordinate_steps.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
@@ -265,12 +265,12 @@ inline double add(const LossesOfRow& row, double* sum, double* product) {
   return largest;
 }
 
-// The margin u after the step is u = v + q / (1 + e^u), between v and v + q: by Newton's method with
+// The margin u after the step is u = v + q / (1 + e^u), between v and v + q: by Halley's method with
 // bisection. A lane that has converged stays as it is, so that lanes do not depend on each other.
 inline void land(std::size_t n, const double* m, double y, const double* q, double* slope,
                  double* probability) {
   using P = Doubles;
-  const P zero = P::all(0), one = P::all(1), half = P::all(0.5), close = P::all(1e-7);
+  const P zero = P::all(0), one = P::all(1), half = P::all(0.5), close = P::all(1e-5);
   for (std::size_t s = 0; s < n; s += P::size) {
     const P step = P::load(q + s), v = P::load(m + s) * P::all(y);
     P low = v, high = v + step, u = v, e, rest;
@@ -280,7 +280,8 @@ inline void land(std::size_t n, const double* m, double y, const double* q, doub
     };
     look();
     P open = where_greater(step, zero, one, zero);
-    u = where_greater(step, zero, v + step * rest / (one + P::all(0.25) * step), v);
+    const P bend = where_greater(step, one, P::all(0.25), rest * (one - rest));
+    u = where_greater(step, zero, v + step * rest / (one + bend * step), v);
     for (int i = 0; i < 40; ++i) {
       double left[P::size], any = 0.0;
       open.store(left);
@@ -289,7 +290,9 @@ inline void land(std::size_t n, const double* m, double y, const double* q, doub
       if (any == 0.0) break;
       const P f = (u - v) - step * rest;
       high = where_greater(f, zero, u, high), low = where_greater(f, zero, low, u);
-      P next = u - f / (one + step * rest * (one - rest));
+      const P curve = step * rest * (one - rest), slope_f = one + curve, newton = f / slope_f;
+      // f'' = -curve (1 - 2 rest)
+      P next = u - newton / (one + half * newton * curve * (one - rest - rest) / slope_f);
       const P middle = half * (low + high);
       next = where_greater(low, next, middle, where_greater(next, high, middle, next));
       const P moved = absolute(next - u), enough = close * (one + absolute(u));

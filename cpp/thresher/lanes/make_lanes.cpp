@@ -254,7 +254,7 @@ class LaneSet final : public GrowingLanes {
   }
 
   std::string rule_;
-  const lanes::LineRule* lines_;  // how lanes of the rule share lines; null: they do not
+  const lanes::LineRule* lines_;       // how lanes of the rule share lines; null: they do not
   RegisteredRule::Together together_;  // makes lanes with equal parameters
   std::string store_, dtype_;
   std::uint64_t width_;

@@ -44,6 +44,12 @@ class ImplicitLoss {
     return {0.0, 0.0};
   }
   double loss(double m, double y, double epsilon) const { return outcome(m, y, epsilon).loss(); }
+  // To compare two predictions: the loss, or for logistic the Brier score, which needs no logarithm.
+  double score(double m, double y, double epsilon) const {
+    if (!logistic()) return loss(m, y, epsilon);
+    const double rest = 1.0 / (1.0 + std::exp(std::clamp(y * m, -700.0, 700.0)));
+    return rest * rest;
+  }
 
   Landing land(double m, double y, double q, double epsilon) const {
     switch (kind_) {

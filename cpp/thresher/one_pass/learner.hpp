@@ -21,6 +21,8 @@
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
+#include "thresher/core/pack.hpp"
+#include "thresher/core/row_step.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/lanes.hpp"
@@ -46,7 +48,8 @@ class OnePassLanes final : public Lanes {
                  Output(bank_.size(), specs[0].params, lanes::kernels<Real>(level).losses)),
         store_(hashed, width, numbers(), 0) {
     for (const LaneSpec& spec : specs) targets_.push_back(spec.target);
-    for (auto* constants : {&own_, &common_, &top_, &floor_, &newton_, &mixture_, &steps_, &growth_})
+    for (auto* constants :
+         {&own_, &common_, &top_, &floor_, &newton_, &mixture_, &steps_, &growth_})
       constants->assign(most_lanes, Real(0));
     for (std::size_t k = 0; k < bank_.size(); ++k) {
       (bank_[k].own ? own_ : common_)[k] = 1;
@@ -109,7 +112,7 @@ class OnePassLanes final : public Lanes {
     return found;
   }
   double intercept(std::size_t output, bool /*average*/) const override {
-    return outputs_[output].intercept(share_since(last_step_));
+    return outputs_[output].intercept(gain_since(last_step_));
   }
   Tally tally(std::size_t output) const override { return outputs_[output].tally(); }
   double rate(std::size_t /*output*/) const override { return 0.0; }  // each lane has its own
@@ -220,7 +223,8 @@ class OnePassLanes final : public Lanes {
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     const lanes::RowOfCells<Real> row = found(rows, store_, work_);
     rows.check_next_row();
-    u_.resize(row.n), ratio_.resize(row.n), kept_.resize(row.n), mixed_.resize(4 * row.n);
+    for (auto* numbers : {&u_, &ratio_, &gains_, &scales_, &seen_}) numbers->resize(row.n);
+    mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());
     const double weight = rows.weight(), now = rows_.weight;
     // A weight is that many rows, in steps of 1, 1, 2, 4, ...
@@ -262,44 +266,67 @@ class OnePassLanes final : public Lanes {
     }
   }
 
-  // Returns sum u^2 for the own and for the common scaling. Everything is in local variables: the
-  // compiler cannot know that the stores do not change members.
+  // Returns sum u^2 for the own and for the common scaling. Three loops, so that the arithmetic is
+  // done in vectors: read the cells, compute, write the cells.
   std::pair<double, double> set_inputs(const lanes::RowOfCells<Real>& given, Real h, double now,
                                        bool first) {
     const lanes::RowOfCells<Real> row = given;
-    const std::size_t place = scale_at();  // then the count, then the time of the last row
-    Real* const scales = row.first.numbers + place;
-    Real *const u = u_.data(), *const ratios = ratio_.data(), *const kept = kept_.data();
-    const auto inverse = static_cast<Real>(1.0 / rows_.common());
+    const std::size_t place = scale_at(), n = row.n;  // then the count, then the last time
+    Real* const cells = row.first.numbers;
+    Real *const s = scales_.data(), *const seen = seen_.data(), *const gain = gains_.data();
     const double rate = now > 0 ? 1.0 / now : 0.0;
+    for (std::size_t k = 0; k < n; ++k) {
+      prefetch(cells + row.later[k] * row.stride, place);
+      const Real* const numbers = cells + row.numbers[k] * row.stride + place;
+      s[k] = numbers[0], seen[k] = numbers[1];
+      if (first) gain[k] = static_cast<Real>(1.0 - last_of(numbers + 2) * rate);
+    }
+    compute(row.x, n, h, static_cast<Real>(1.0 / rows_.common()), s, seen, u_.data(),
+            ratio_.data());
+    if (first) set_gains(gain, n);
+    if (h > 0)
+      for (std::size_t k = 0; k < n; ++k) {
+        Real* const numbers = cells + row.numbers[k] * row.stride + place;
+        numbers[0] = s[k], numbers[1] = seen[k];
+        if (first) std::memcpy(numbers + 2, &now, sizeof now);
+      }
     double own = 0.0, common = 0.0;
-    for (std::size_t k = 0; k < row.n; ++k) {
-      prefetch(row.first.numbers + row.later[k] * row.stride, place);
-      Real* const numbers = scales + row.numbers[k] * row.stride;
-      const Real x = row.x[k], size = std::fabs(x);
-      Real s = numbers[0];
-      if (size > 0 && h > 0) {
-        const Real seen = numbers[1] + h;
-        s += h * (size - s) / seen;
-        numbers[0] = s, numbers[1] = seen;
-      }
-      if (!(s > 0)) s = 1;
-      const Real input = x / s, ratio = s * inverse, other = input * ratio;
-      u[k] = input, ratios[k] = ratio;
-      own += static_cast<double>(input * input), common += static_cast<double>(other * other);
-      if (first) {
-        kept[k] = static_cast<Real>(share(last_of(numbers + 2) * rate));
-        if (h > 0) std::memcpy(numbers + 2, &now, sizeof now);
-      }
+    for (std::size_t k = 0; k < n; k += pack_size) {
+      const Pack<Real> u = values_at(u_.data(), k, n), v = u * values_at(ratio_.data(), k, n);
+      own += (u * u).total(), common += (v * v).total();
     }
     return {own, common};
   }
+  static void compute(const Real* __restrict x, std::size_t n, Real h, Real inverse,
+                      Real* __restrict scales, Real* __restrict seens, Real* __restrict u,
+                      Real* __restrict ratios) {
+    for (std::size_t k = 0; k < n; ++k) {
+      const Real size = std::fabs(x[k]), weight = size > 0 ? h : Real(0);
+      const Real seen = seens[k] + weight;
+      const Real s = scales[k] + weight * (size - scales[k]) / (seen > 0 ? seen : Real(1));
+      const Real scale = s > 0 ? s : Real(1);
+      scales[k] = s, seens[k] = seen;
+      u[k] = x[k] / scale, ratios[k] = scale * inverse;
+    }
+  }
+  // Iterates are averaged with weights t^15. If a mean was made at the part 1 - g of the time, it
+  // keeps the share (1 - g)^16; this sets the rest, without cancellation.
+  static void set_gains(Real* gains, std::size_t n) {
+    for (std::size_t k = 0; k < n; ++k) gains[k] = gain(gains[k]);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T gain(T g) {
+    for (int i = 0; i < 4; ++i) g *= T(2) - g;
+    return g;
+  }
+  double gain_since(double last) const {
+    return rows_.weight > 0 ? gain(1.0 - last / rows_.weight) : 1.0;
+  }
 
-  // Fetches a cell of one output; with more outputs, the hardware follows the kernels.
+  // Fetches the first numbers of a cell and its scale.
   [[gnu::always_inline]] static void prefetch(const Real* cell, std::size_t numbers) {
     __builtin_prefetch(cell, 1);
-    if (numbers * sizeof(Real) >= 64) __builtin_prefetch(cell + 64 / sizeof(Real), 1);
-    if (numbers * sizeof(Real) >= 128) __builtin_prefetch(cell + 128 / sizeof(Real), 1);
+    __builtin_prefetch(cell + numbers, 1);
   }
 
   // Predicts; returns the inner product of the averaged weights, if they are updated.
@@ -311,7 +338,7 @@ class OnePassLanes final : public Lanes {
     kernels_.open(row, at(o), bank(), mixture_.data(), mixed_.data(), dot);
     if (averages) {
       averaged = average(row, mean_at(o));
-      output.average_intercept(now > 0 ? share(last_step_ / now) : 0.0);
+      output.average_intercept(now > 0 ? gain(1.0 - last_step_ / now) : 1.0);
     }
     output.predict(dot);
     return averaged;
@@ -321,13 +348,13 @@ class OnePassLanes final : public Lanes {
   double average(const lanes::RowOfCells<Real>& given, std::size_t place) {
     const lanes::RowOfCells<Real> row = given;
     Real* const means = row.first.numbers + place;
-    const Real *const u = u_.data(), *const kept = kept_.data(), *const mixed = mixed_.data();
+    const Real *const u = u_.data(), *const gains = gains_.data(), *const mixed = mixed_.data();
     double sum = 0.0;
     for (std::size_t k = 0; k < row.n; ++k) {
       Real& mean = means[row.numbers[k] * row.stride];
       const Real* const four = mixed + 4 * k;
       const Real now = (four[0] + four[1]) + (four[2] + four[3]);
-      mean = now + kept[k] * (mean - now);
+      mean += gains[k] * (now - mean);
       sum += static_cast<double>(mean * u[k]);
     }
     return sum;
@@ -342,18 +369,8 @@ class OnePassLanes final : public Lanes {
   }
 
   lanes::Bank<Real> bank() const {
-    return {own_.data(),   common_.data(), top_.data(),  floor_.data(),
+    return {own_.data(),    common_.data(), top_.data(),  floor_.data(),
             newton_.data(), u_.data(),      ratio_.data()};
-  }
-
-  // Iterates are averaged with weights t^15: the share that a mean keeps, if it was made at this
-  // part of the time.
-  static double share(double part) {
-    for (int i = 0; i < 4; ++i) part *= part;
-    return part;
-  }
-  double share_since(double last) const {
-    return rows_.weight > 0 ? share(last / rows_.weight) : 0.0;
   }
 
   // ---- the model -----------------------------------------------------------------------------
@@ -367,8 +384,8 @@ class OnePassLanes final : public Lanes {
       w += output.stack()[k] * static_cast<double>(cell.numbers[weight_at(o, k)]) *
            (bank_[k].own ? 1.0 : ratio);
     if (!output.averages()) return w;
-    const double kept = share_since(last_of(cell.numbers + last_at()));
-    return kept * static_cast<double>(cell.numbers[mean_at(o)]) + (1.0 - kept) * w;
+    const double mean = cell.numbers[mean_at(o)];
+    return mean + gain_since(last_of(cell.numbers + last_at())) * (w - mean);
   }
   // Its energy is w^2 sum x^2, with the square of the mean for the mean of the squares.
   double energy(const lanes::Cell<Real>& cell, double w) const {
@@ -432,7 +449,7 @@ class OnePassLanes final : public Lanes {
   double last_step_ = 0.0;  // the time of the last row, when it came
 
   std::vector<Real> own_, common_, top_, floor_, newton_, mixture_, steps_, growth_;  // per lane
-  std::vector<Real> u_, ratio_, kept_, mixed_, inverses_;                             // of the row
+  std::vector<Real> u_, ratio_, gains_, scales_, seen_, mixed_, inverses_;            // of the row
   typename lanes::LineStore<Real>::Work work_;
 
   mutable std::mutex reading_;

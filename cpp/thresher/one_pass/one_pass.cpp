@@ -45,8 +45,7 @@ class OnePassLearner final : public Learner, public Widenable {
 };
 
 template <class Real>
-std::unique_ptr<Learner> make(const std::string& store, std::uint64_t width,
-                              const Params& params) {
+std::unique_ptr<Learner> make(const std::string& store, std::uint64_t width, const Params& params) {
   if (store != "dense" && store != "hashed")
     throw std::invalid_argument("unknown store '" + store + "'");
   return std::make_unique<OnePassLearner<Real>>(store == "hashed", width, params);
@@ -60,7 +59,9 @@ std::unique_ptr<Lanes> make_outputs(bool hashed, std::uint64_t width,
 
 }  // namespace one_pass
 
-const Registration registered_one_pass({"one_pass", one_pass::make<float>, one_pass::make<double>,
+const Registration registered_one_pass({"one_pass",
+                                        one_pass::make<float>,
+                                        one_pass::make<double>,
                                         nullptr,
                                         {one_pass::make_outputs<float>,
                                          one_pass::make_outputs<double>}});

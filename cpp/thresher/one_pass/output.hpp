@@ -20,8 +20,8 @@ namespace thresher::one_pass {
 
 // Running means over rows, shared by all outputs.
 struct RowMeans {
-  double weight = 0.0;                            // of the rows so far
-  double values = 0.0, size = 0.0;                // number of nonzeros, and the mean of |x|
+  double weight = 0.0;                             // of the rows so far
+  double values = 0.0, size = 0.0;                 // number of nonzeros, and the mean of |x|
   double squares_common = 0.0, squares_own = 0.0;  // sums over rows of sum u^2
 
   double common() const { return size > 0 ? size : 1.0; }
@@ -59,10 +59,8 @@ class Output {
       m_[k] = target_.clip(offset + intercepts_[k] + dot[k]);
     p_ = stack_.predict(m_.data());
   }
-  // The mean of the iterates has its own intercept: `kept` is the share of the old mean.
-  void average_intercept(double kept) {
-    averaged_ = kept * averaged_ + (1.0 - kept) * mixed_intercept();
-  }
+  // The mean of the iterates has its own intercept; `gain` is the share of the last iterate.
+  void average_intercept(double gain) { averaged_ += gain * (mixed_intercept() - averaged_); }
   double raw_prediction() const { return target_.mean() + target_.unit() * target_.clip(p_); }
 
   // Takes the target of a row whose first step has weight h. The stack and the tally learn the row
@@ -80,8 +78,8 @@ class Output {
     else tally_.add({started ? loss_.loss(raw, y, e * target_.unit()) : 0.0, 0.0}, weight);
     if (!(weight > 0)) return;
     predictions_.see(p_, weight);
-    judged_[0] += weight * rows * last.loss();
-    judged_[1] += weight * rows * loss_.loss(before, y_, e);
+    judged_[0] += weight * rows * loss_.score(target_.clip(p_), y_, e);
+    judged_[1] += weight * rows * loss_.score(before, y_, e);
     if (loss_.logistic() && weight == 1.0) {
       stack_.weigh_by_probabilities(probabilities_.data());
     } else {
@@ -130,9 +128,9 @@ class Output {
 
   // Whether the averaged weights predicted better than the last ones.
   bool averages() const { return judged_[1] < judged_[0]; }
-  double intercept(double kept) const {
+  double intercept(double gain) const {
     const double last = mixed_intercept();
-    const double b = averages() ? kept * averaged_ + (1.0 - kept) * last : last;
+    const double b = averages() ? averaged_ + gain * (last - averaged_) : last;
     return target_.mean() + target_.unit() * b;
   }
   // The sum over rows of the squared deviations of predictions from their mean.
@@ -198,8 +196,8 @@ class Output {
   Target target_;
   Tally tally_;
   PerLane<double> intercepts_{}, sums_{};
-  double averaged_ = 0.0;             // the mean of the intercepts
-  std::array<double, 2> judged_{};    // losses of the last and of the averaged weights
+  double averaged_ = 0.0;           // the mean of the intercepts
+  std::array<double, 2> judged_{};  // losses of the last and of the averaged weights
   Spread predictions_;
   PerLane<double> m_{}, growth_{}, slopes_{}, curvatures_{}, probabilities_{};  // of the row
   double p_ = 0.0, y_ = 0.0;

@@ -23,7 +23,8 @@ class Stack {
   static constexpr double tau = 10.0;
 
  public:
-  Stack(std::size_t lanes, bool constant) : lanes_(lanes), one_(constant ? 1.0 : 0.0) {
+  Stack(std::size_t lanes, bool constant)
+      : lanes_(lanes), width_(lanes < 8 ? 8 : padded), one_(constant ? 1.0 : 0.0) {
     for (std::size_t i = 0; i <= lanes; ++i) S_[i][i] = 1.0 / tau;
     products_.fill(1.0), weights_.fill(1.0);
     mix();
@@ -51,7 +52,7 @@ class Stack {
     std::copy_n(m, lanes_, f.begin());
     f[lanes_] = one_;
     for (std::size_t i = 0; i <= lanes_; ++i)  // S is symmetric: add rows
-      for (std::size_t j = 0; j < padded; ++j) Sf[j] += f[i] * S_[i][j];
+      for (std::size_t j = 0; j < width_; ++j) Sf[j] += f[i] * S_[i][j];
     double Q = 0.0;
     for (std::size_t i = 0; i <= lanes_; ++i) Q += f[i] * Sf[i];
     const Landing landing = loss.land(p, y, h * Q, epsilon);
@@ -60,7 +61,7 @@ class Stack {
     for (std::size_t i = 0; i <= lanes_; ++i) {
       d_[i] -= step * Sf[i];
       const double factor = shrink * Sf[i];
-      for (std::size_t j = 0; j < padded; ++j) S_[i][j] -= factor * Sf[j];
+      for (std::size_t j = 0; j < width_; ++j) S_[i][j] -= factor * Sf[j];
     }
     mix();
   }
@@ -102,8 +103,8 @@ class Stack {
     for (std::size_t k = 0; k < lanes_; ++k) mixture_[k] = mixture_[k] / total + d_[k];
   }
 
-  std::size_t lanes_;
-  double one_;  // the input of d_0; 0: there is no constant
+  std::size_t lanes_, width_;                           // width: of a row of S, in whole vectors
+  double one_;                                          // the input of d_0; 0: there is no constant
   std::array<std::array<double, padded>, padded> S_{};  // the inverse of the precision of d
   std::array<double, padded> d_{}, mixture_{};
   // exp(-loss) of a lane is proportional to weights_[k] products_[k]; cumulative_ has the losses of

@@ -69,7 +69,7 @@ class Target {
   ImplicitLoss loss_;
   bool centres_;
   double weight_ = 0.0, sum_ = 0.0, mean_ = 0.0, squares_ = 0.0;
-  double least_ = infinity, most_ = -infinity;  // targets seen
+  double least_ = infinity, most_ = -infinity;             // targets seen
   double unit_ = 1.0, low_ = -infinity, high_ = infinity;  // of a regression that has started
 };
 
