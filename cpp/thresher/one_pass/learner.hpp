@@ -67,7 +67,9 @@ class OnePassLanes final : public Lanes {
         if (before) std::fill_n(before, count(), std::numeric_limits<double>::quiet_NaN());
         continue;
       }
-      check_target(row, batch.labels ? rows.label() : 0.0, rows.weight());
+      const double label = batch.labels ? rows.label() : 0.0;
+      check_target(row, label, rows.weight());
+      outputs_[0].target().check_size(row, label, rows.weight());
       learn_row(rows, batch, told, before);
     }
   }
@@ -266,6 +268,11 @@ class OnePassLanes final : public Lanes {
     }
   }
 
+  // 1 / s, as far as it is a finite number of the type.
+  double inverse_of_common() const {
+    return std::min(1.0 / rows_.common(), static_cast<double>(std::numeric_limits<Real>::max()));
+  }
+
   // Returns sum u^2 for the own and for the common scaling. Three loops, so that the arithmetic is
   // done in vectors: read the cells, compute, write the cells.
   std::pair<double, double> set_inputs(const lanes::RowOfCells<Real>& given, Real h, double now,
@@ -281,7 +288,7 @@ class OnePassLanes final : public Lanes {
       s[k] = numbers[0], seen[k] = numbers[1];
       if (first) gain[k] = static_cast<Real>(1.0 - last_of(numbers + 2) * rate);
     }
-    compute(row.x, n, h, static_cast<Real>(1.0 / rows_.common()), s, seen, u_.data(),
+    compute(row.x, n, h, static_cast<Real>(inverse_of_common()), s, seen, u_.data(),
             ratio_.data());
     if (first) set_gains(gain, n);
     if (h > 0)
@@ -378,7 +385,7 @@ class OnePassLanes final : public Lanes {
   // The weight in units of x / s_j and of standardised targets.
   double scaled_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
     const Output& output = outputs_[o];
-    const double s = cell.numbers[scale_at()], ratio = s / rows_.common();
+    const double s = cell.numbers[scale_at()], ratio = s * inverse_of_common();
     double w = 0.0;
     for (std::size_t k = 0; k < bank_.size(); ++k)
       w += output.stack()[k] * static_cast<double>(cell.numbers[weight_at(o, k)]) *
@@ -393,10 +400,10 @@ class OnePassLanes final : public Lanes {
   }
   // The weight in units of x and y; 0 if its energy is not above `least`.
   double kept_weight(const lanes::Cell<Real>& cell, std::size_t o, double least) const {
-    const double s = cell.numbers[scale_at()];
-    if (!(s > 1e-300)) return 0.0;
     const double w = scaled_weight(cell, o);
-    return energy(cell, w) > least ? outputs_[o].target().unit() * w / s : 0.0;
+    if (!(energy(cell, w) > least)) return 0.0;
+    const double kept = outputs_[o].target().unit() * w / cell.numbers[scale_at()];
+    return std::isfinite(kept) ? kept : 0.0;  // not if s_j is almost 0
   }
 
   // The energy up to which features are cut: those of least energy, as long as their sum is at most

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
+#include "thresher/core/error.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
 
 namespace thresher::one_pass {
@@ -36,6 +38,16 @@ class Target {
   // Clips a standardised prediction.
   double clip(double p) const { return std::clamp(p, low_, high_); }
 
+  // Throws if sums of h y^2 might overflow, or y is beyond the largest prediction of poisson.
+  void check_size(std::int64_t row, double y, double h) const {
+    const double most = loss_.logistic() ? infinity : loss_.poisson() ? 1e12 : 1e150;
+    if (std::fabs(y) > most)
+      throw DataError(row, "the target " + shown(y) + " is too large; allowed: up to " + shown(most));
+    if (h > most_weight || h * y * y > 1e300)
+      throw DataError(row, "the weight " + shown(h) + " is too large for the target " + shown(y) +
+                               "; allowed: up to 1e+30, and 1e+300 / target^2");
+  }
+
   void see(double y, double h) {
     weight_ += h;
     if (loss_.logistic()) {
@@ -58,6 +70,7 @@ class Target {
   }
 
  private:
+  static constexpr double most_weight = 1e30;  // a number in single precision
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   void set_range() {
