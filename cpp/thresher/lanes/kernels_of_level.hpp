@@ -1,8 +1,10 @@
 // The kernels for the vector level of the including file. kernels.hpp describes them.
-#include "thresher/lanes/bank_kernels.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/wide.hpp"
 #include "thresher/rules/coordinate_steps.hpp"
+
+// After wide.hpp, which it needs.
+#include "thresher/lanes/bank_kernels.hpp"
 
 namespace thresher::lanes::THRESHER_LEVEL {
 

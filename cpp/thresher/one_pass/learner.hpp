@@ -1,9 +1,14 @@
 // Outputs of the rule one-pass that share rows, scales and look-ups: the loop over rows, and the
 // model at its end. One output is a learner; several are the classes of a one-vs-rest model.
 //
+// Every pass learns a model of its own, from zero weights; only the scales and the statistics of the
+// targets go on. The result is the mean of these models. It does not overfit, as more passes with
+// the same weights do; but passes must have different orders of the rows.
+//
 // A cell has, for each output, the weights and sums of the bank (lanes/bank_kernels.hpp); then, for
-// each output, the mean of its mixed weight, in units of x / s_j; then s_j, the number of its values,
-// and the time of the last row that had the feature.
+// each output, the mean of its mixed weight over the rows of the pass; then, for each output, the
+// sum of its weights at the end of earlier passes; then s_j, the number of its values, and the time
+// of the last row that had the feature. Means and sums are in units of x / s_j.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +76,25 @@ class OnePassLanes final : public Lanes {
       learn_row(rows, batch, told, before);
     }
   }
-  void next_pass() override {}
+  void next_pass() override {
+    for (std::size_t o = 0; o < count(); ++o) {
+      store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
+        cell.numbers[total_at(o)] += static_cast<Real>(pass_weight(cell, o));
+        std::fill_n(cell.numbers + at(o), 2 * bank_.size(), Real(0));
+        cell.numbers[mean_at(o)] = 0;
+      });
+      outputs_[o].next_pass(gain_since(last_step_));
+    }
+    const double none = 0.0;
+    store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
+      std::memcpy(cell.numbers + last_at(), &none, sizeof none);
+    });
+    longest_ = std::max(longest_, time_);
+    time_ = last_step_ = 0.0;
+    ++passes_;
+    const std::lock_guard lock(reading_);
+    least_.clear();
+  }
   void widen(std::uint64_t width) override { store_.widen(width); }
 
   // ---- reading -------------------------------------------------------------------------------
@@ -112,7 +135,7 @@ class OnePassLanes final : public Lanes {
     return found;
   }
   double intercept(std::size_t output, bool /*average*/) const override {
-    return outputs_[output].intercept(gain_since(last_step_));
+    return outputs_[output].intercept(gain_since(last_step_), pass_share());
   }
   Tally tally(std::size_t output) const override { return outputs_[output].tally(); }
   double rate(std::size_t /*output*/) const override { return 0.0; }  // each lane has its own
@@ -131,7 +154,7 @@ class OnePassLanes final : public Lanes {
 
   std::vector<std::byte> state() const override {
     Saver save;
-    save(signature()), save(rows_), save(last_step_);
+    save(signature()), save(rows_), save(time_), save(last_step_), save(longest_), save(passes_);
     for (const Output& output : outputs_) const_cast<Output&>(output).archive(save);  // only reads
     std::uint64_t cells = 0;
     store_.each([&](std::uint64_t, const lanes::Cell<Real>&) { ++cells; });
@@ -148,8 +171,9 @@ class OnePassLanes final : public Lanes {
     if (saved != signature())
       throw std::invalid_argument("the state is of lanes of another rule, number type or layout");
     RowMeans row_means;
-    double last_step = 0.0;
-    restore(row_means), restore(last_step);
+    double time = 0.0, last_step = 0.0, longest = 0.0;
+    std::int64_t passes = 0;
+    restore(row_means), restore(time), restore(last_step), restore(longest), restore(passes);
     std::vector<Output> outputs = outputs_;
     for (Output& output : outputs) output.archive(restore);
     lanes::LineStore<Real> store = store_.empty();
@@ -164,7 +188,8 @@ class OnePassLanes final : public Lanes {
     }
     if (!restore.finished())
       throw std::invalid_argument("the state of the lanes has bytes left over");
-    rows_ = row_means, last_step_ = last_step, outputs_ = std::move(outputs);
+    rows_ = row_means, time_ = time, last_step_ = last_step, longest_ = longest, passes_ = passes;
+    outputs_ = std::move(outputs);
     store_ = std::move(store);
     const std::lock_guard lock(reading_);
     least_.clear();
@@ -178,7 +203,8 @@ class OnePassLanes final : public Lanes {
     return at(output) + (k < 8 ? k : k + 8);
   }
   std::size_t mean_at(std::size_t output) const { return count() * 2 * bank_.size() + output; }
-  std::size_t scale_at() const { return count() * (2 * bank_.size() + 1); }
+  std::size_t total_at(std::size_t output) const { return mean_at(output) + count(); }
+  std::size_t scale_at() const { return count() * (2 * bank_.size() + 2); }
   std::size_t count_at() const { return scale_at() + 1; }
   std::size_t last_at() const { return scale_at() + 2; }  // a double
   std::size_t numbers() const { return last_at() + sizeof(double) / sizeof(Real); }
@@ -226,7 +252,7 @@ class OnePassLanes final : public Lanes {
     for (auto* numbers : {&u_, &ratio_, &gains_, &scales_, &seen_}) numbers->resize(row.n);
     mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());
-    const double weight = rows.weight(), now = rows_.weight;
+    const double weight = rows.weight(), now = time_;
     // A weight is that many rows, in steps of 1, 1, 2, 4, ...
     double left = weight, size = std::min(weight, 1.0);
     for (bool first = true; first || left > 0.0; first = false) {
@@ -244,7 +270,7 @@ class OnePassLanes final : public Lanes {
         if (h > 0) step(row, o, h);
       }
     }
-    if (weight > 0) last_step_ = now;
+    if (weight > 0) last_step_ = now, time_ = now + weight;
   }
 
   // Counts the row in the scales, and sets its inputs. In the first step of a row, also the share
@@ -297,13 +323,18 @@ class OnePassLanes final : public Lanes {
     }
     return {own, common};
   }
+  // A mean of more values would drift in float32, because its steps are rounded.
+  static constexpr Real most_counted = 1 << 20;
+
   static void compute(const Real* __restrict x, std::size_t n, Real h, Real inverse,
                       Real* __restrict scales, Real* __restrict seens, Real* __restrict u,
                       Real* __restrict ratios) {
     for (std::size_t k = 0; k < n; ++k) {
       const Real size = std::fabs(x[k]), weight = size > 0 ? h : Real(0);
       const Real seen = seens[k] + weight;
-      const Real s = scales[k] + weight * (size - scales[k]) / (seen > 0 ? seen : Real(1));
+      const Real rows = seen < most_counted ? seen : most_counted;
+      const Real part = weight < rows ? weight / rows : size > 0 ? Real(1) : Real(0);
+      const Real s = scales[k] + part * (size - scales[k]);
       const Real scale = s > 0 ? s : Real(1);
       scales[k] = s, seens[k] = seen;
       u[k] = x[k] / scale, ratios[k] = scale * inverse;
@@ -319,9 +350,7 @@ class OnePassLanes final : public Lanes {
     for (int i = 0; i < 4; ++i) g *= T(2) - g;
     return g;
   }
-  double gain_since(double last) const {
-    return rows_.weight > 0 ? gain(1.0 - last / rows_.weight) : 1.0;
-  }
+  double gain_since(double last) const { return time_ > 0 ? gain(1.0 - last / time_) : 1.0; }
 
   // Fetches the first numbers of a cell and its scale.
   [[gnu::always_inline]] static void prefetch(const Real* cell, std::size_t numbers) {
@@ -375,8 +404,18 @@ class OnePassLanes final : public Lanes {
 
   // ---- the model -----------------------------------------------------------------------------
 
+  // How much the model of this pass counts: a pass that has not ended counts less.
+  double pass_share() const { return passes_ == 0 ? 1.0 : std::min(1.0, time_ / longest_); }
+
   // The weight in units of x / s_j and of standardised targets.
   double scaled_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
+    const double w = pass_weight(cell, o);
+    if (passes_ == 0) return w;
+    const double total = cell.numbers[total_at(o)], share = pass_share();
+    return (total + share * w) / (static_cast<double>(passes_) + share);
+  }
+  // The same of this pass.
+  double pass_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
     const Output& output = outputs_[o];
     const double s = cell.numbers[scale_at()], ratio = s / rows_.common();
     double w = 0.0;
@@ -446,7 +485,10 @@ class OnePassLanes final : public Lanes {
   std::vector<Output> outputs_;
   lanes::LineStore<Real> store_;
   RowMeans rows_;
-  double last_step_ = 0.0;  // the time of the last row, when it came
+  double time_ = 0.0,
+         last_step_ = 0.0;   // weight of the rows of this pass: now, and at the last row
+  double longest_ = 0.0;     // weight of the rows of the longest pass
+  std::int64_t passes_ = 0;  // passes that have ended
 
   std::vector<Real> own_, common_, top_, floor_, newton_, mixture_, steps_, growth_;  // per lane
   std::vector<Real> u_, ratio_, gains_, scales_, seen_, mixed_, inverses_;            // of the row

@@ -128,10 +128,15 @@ class Output {
 
   // Whether the averaged weights predicted better than the last ones.
   bool averages() const { return judged_[1] < judged_[0]; }
-  double intercept(double gain) const {
-    const double last = mixed_intercept();
-    const double b = averages() ? averaged_ + gain * (last - averaged_) : last;
+  double intercept(double gain, double share) const {
+    const double b = (total_ + share * pass_intercept(gain)) / (passes_ + share);
     return target_.mean() + target_.unit() * b;
+  }
+  // The next pass starts from zero; the statistics of the targets go on.
+  void next_pass(double gain) {
+    total_ += pass_intercept(gain), passes_ += 1.0;
+    intercepts_ = {}, sums_ = {}, averaged_ = 0.0, judged_ = {};
+    stack_ = Stack(bank_.size(), fit_intercept_);
   }
   // The sum over rows of the squared deviations of predictions from their mean.
   double spread() const { return predictions_.squares; }
@@ -140,6 +145,7 @@ class Output {
   void archive(Archive& io) {
     stack_.archive(io), target_.archive(io), tally_.archive(io);
     io(intercepts_), io(sums_), io(averaged_), io(judged_), io(predictions_);
+    io(total_), io(passes_);
   }
 
  private:
@@ -180,6 +186,10 @@ class Output {
     const double unit = target_.unit();
     return relative_ || !(unit > 0) ? epsilon_ : epsilon_ / unit;
   }
+  double pass_intercept(double gain) const {
+    const double last = mixed_intercept();
+    return averages() ? averaged_ + gain * (last - averaged_) : last;
+  }
   double mixed_intercept() const {
     const double offset = target_.offset();
     double b = stack_.constant();
@@ -199,6 +209,7 @@ class Output {
   double averaged_ = 0.0;           // the mean of the intercepts
   std::array<double, 2> judged_{};  // losses of the last and of the averaged weights
   Spread predictions_;
+  double total_ = 0.0, passes_ = 0.0;  // intercepts of earlier passes, and their number
   PerLane<double> m_{}, growth_{}, slopes_{}, curvatures_{}, probabilities_{};  // of the row
   double p_ = 0.0, y_ = 0.0;
 };

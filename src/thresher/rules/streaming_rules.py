@@ -197,7 +197,12 @@ STREAMING_RULES: dict[str, Rule] = {
                 choices=("auto",),
             ),
             "passes": Parameter(
-                "Always 1: for several passes FTRL is better.", 1, kind="choice", choices=(1,)
+                "Passes over the data. Each pass learns a model of its own, and the result is "
+                "their mean; so passes need different orders of the rows.",
+                1,
+                kind="integer",
+                low=1,
+                high=2**31,
             ),
         },
         losses=("logistic", "squared", "huber", "quantile", "poisson"),
