@@ -3,7 +3,8 @@
 The penalty that leaves few weights also shrinks them. So the rows are read once more, and lanes of
 the rule learn the kept features without a penalty, and with a few smaller ones. Each candidate has
 a lane for each fold of the rows, which does not see that fold, and one lane that sees all rows. The
-held-out loss chooses the candidate (docs/decisions/0019-refit.md).
+held-out loss chooses the candidate (docs/decisions/0019-refit.md). If there are many rows, only the
+first fold is held out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
 
 FOLDS = 5
+MANY = 10_000  # with this number of rows, one fold is enough to choose
 SHARES = (0.0, 1e-3, 1e-2, 1e-1)  # penalties, relative to one that makes all weights zero
 _MOST = 1 << 25  # values of kept features that are held in memory
 _CELLS = 1 << 21  # predictions in memory at a time
@@ -47,8 +49,9 @@ class Refit:
     losses : tuple of float
         The held-out loss of each.
     loss_before : float
-        The expected loss of the weights before the refit: their loss on the rows they have learned
-        from, times 1 + 2 k / n for k weights and n rows (Akaike's final prediction error).
+        The expected loss of the weights before the refit: their loss on the same rows, from which
+        they have learned, times 1 + 2 k / n for k weights and n rows (Akaike's final prediction
+        error).
     largest : tuple of float
         For each output, the penalty that 1 stands for.
     outputs : list of Output or None
@@ -90,7 +93,6 @@ class Refit:
     def loss(self) -> float:
         """The loss of the weights that were chosen."""
         return self.loss_before if self.outputs is None else self.losses[self.best]
-
 
     def __str__(self) -> str:
         known = f"loss {self.loss_before:.5f} before"
@@ -147,6 +149,7 @@ class _Refitter:
         self.candidates: list[_Candidates] = []
         self.rule, self.params = _lane_parameters(self.plan)
         self.learned = 0  # rows
+        self.judged = FOLDS  # folds that are held out, the first ones
 
     def run(self) -> Refit:
         trainer, pieces, size, streams = self.trainer, list[KeptRows](), 0, False
@@ -165,6 +168,7 @@ class _Refitter:
     def _learn(self, rows: KeptRows, passes: int, total: int | None = None) -> None:
         """Learn some of `total` rows; the candidates are made by the first rows."""
         if not self.candidates:
+            self.judged = 1 if (total or rows.rows) >= MANY else FOLDS
             rate = RULES[self.rule].rate_from_rows
             if self.params.get(rate) == "auto":
                 self.params[rate] = alpha_for(rows)
@@ -172,11 +176,13 @@ class _Refitter:
             for number, output in enumerate(self.kept):
                 columns = np.searchsorted(self.features, output.keys)
                 top = _largest_penalty(self.plan, self.rule, rows.part(columns), number, scale)
-                one = _Candidates(self.plan, self.rule, self.params, output, columns, top)
+                lanes = _lanes(self.rule, self.params, top, max(len(columns), 1), self.judged)
+                one = _Candidates(self.plan, self.rule, output, columns, top, lanes)
                 self.candidates.append(one)
         folds = fold_numbers(self.learned, rows.rows, FOLDS)
-        seen = np.ones((rows.rows, FOLDS + 1), np.uint8)  # the last clock sees all rows
-        seen[np.arange(rows.rows), folds] = 0
+        held_out = np.flatnonzero(folds < self.judged)
+        seen = np.ones((rows.rows, self.judged + 1), np.uint8)  # the last clock sees all rows
+        seen[held_out, folds[held_out]] = 0
         for output, one in enumerate(self.candidates):
             part = rows.part(one.columns)
             batch = part.batch(output)
@@ -186,7 +192,7 @@ class _Refitter:
                     one.team.next_pass()
                 if self.trainer.options.observer.stops():
                     self.trainer.interrupt()
-            one.judge(part, batch, output, folds)
+            one.judge(part, batch, output, held_out, folds[held_out])
         self.learned += rows.rows
 
     def _order(self, number: int, rows: int) -> NDArray[np.int64] | None:
@@ -220,37 +226,41 @@ class _Candidates:
         self,
         plan: TrainingPlan,
         rule: str,
-        params: Mapping[str, Any],
         output: Output,
         columns: NDArray[np.intp],
         top: float,
+        lanes: Sequence[Lane],
     ) -> None:
         self.plan, self.before, self.columns, self.top = plan, output, columns, top
-        width = max(len(columns), 1)
-        lanes = _lanes(rule, params, top, width)
+        self.clocks, width = len(lanes) // len(SHARES), max(len(columns), 1)
         self.team = LaneTeam(RULES[rule].core, "dense", plan.dtype, width, lanes)
         self.losses = np.zeros(len(SHARES))  # sums over the rows
         self.loss_before = self.weight = 0.0
 
     def judge(
-        self, rows: KeptRows, batch: _core.Batch, output: int, folds: NDArray[np.int64]
+        self,
+        rows: KeptRows,
+        batch: _core.Batch,
+        output: int,
+        held_out: NDArray[np.int64],
+        folds: NDArray[np.int64],
     ) -> None:
-        """Add the held-out losses of rows, and those of the weights before the refit."""
-        targets = rows.targets[output]
-        weights = np.ones(rows.rows) if rows.weights is None else rows.weights
-        raw = rows.products(self.before.weights) + self.before.intercept
+        """Add the losses of rows that are held out, with and without the refit."""
+        targets = rows.targets[output][held_out]
+        weights = np.ones(len(held_out)) if rows.weights is None else rows.weights[held_out]
+        raw = rows.products(self.before.weights)[held_out] + self.before.intercept
         self.loss_before += self._loss(raw, targets, weights)
         self.weight += float(weights.sum())
         step = max(1, _CELLS // len(self.team))
-        for first in range(0, rows.rows, step):
-            at = np.arange(first, min(first + step, rows.rows))
-            found = self.team.predict(batch, order=at, finite=False)
+        for first in range(0, len(held_out), step):
+            at = slice(first, first + step)
+            found = self.team.predict(batch, order=held_out[at], finite=False)
             for number in range(len(SHARES)):
-                held_out = found[np.arange(len(at)), number * (FOLDS + 1) + folds[at]]
-                self.losses[number] += self._loss(held_out, targets[at], weights[at])
+                own = found[np.arange(len(found)), number * self.clocks + folds[at]]
+                self.losses[number] += self._loss(own, targets[at], weights[at])
         for lane, message in enumerate(self.team.divergences):
             if message:
-                self.losses[lane // (FOLDS + 1)] = np.inf
+                self.losses[lane // self.clocks] = np.inf
 
     def _loss(
         self,
@@ -265,7 +275,7 @@ class _Candidates:
 
     def output(self, number: int) -> Output:
         """Return the weights that were learned from all rows with a penalty."""
-        lane = number * (FOLDS + 1) + FOLDS
+        lane = (number + 1) * self.clocks - 1
         columns, weights = self.team.weights(lane)
         intercept = float(self.team.intercepts()[lane])
         return Output(self.before.keys[columns.astype(np.intp)], weights, intercept)
@@ -285,7 +295,7 @@ def _lane_parameters(plan: TrainingPlan) -> tuple[str, dict[str, Any]]:
     return rule, params | ({"certify": False} if "certify" in params else {})
 
 
-def _lanes(rule: str, params: Mapping[str, Any], top: float, width: int) -> list[Lane]:
+def _lanes(rule: str, params: Mapping[str, Any], top: float, width: int, judged: int) -> list[Lane]:
     """Return the lanes of an output, penalty by penalty."""
     penalty = RULES[rule].penalty
     assert penalty is not None
@@ -293,7 +303,7 @@ def _lanes(rule: str, params: Mapping[str, Any], top: float, width: int) -> list
     for share in SHARES:
         own = {**params, penalty: share * top}
         numbers, words = core_args.core_parameters(rule, own, None, width)
-        found += [Lane(numbers, words, clock) for clock in range(FOLDS + 1)]
+        found += [Lane(numbers, words, clock) for clock in range(judged + 1)]
     return found
 
 
