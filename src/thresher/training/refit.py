@@ -72,7 +72,7 @@ class Refit:
     losses: tuple[float, ...]
     loss_before: float
     largest: tuple[float, ...] = ()
-    outputs: list[Output] | None = field(repr=False, default=None)
+    outputs: list[Output] | None = field(repr=False, compare=False, default=None)
 
     @property
     def best(self) -> int:
