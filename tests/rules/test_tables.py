@@ -269,7 +269,9 @@ def test_traits_of_a_rule_are_consistent(name: str) -> None:
     assert bool(rule.refit_rule) == ("refit" in rule.own) <= ("target_nnz" in rule.own)
     if rule.refit_rule:
         again = RULES[rule.refit_rule]
-        assert again.lanes and again.penalty and set(rule.losses) <= set(again.losses)
+        assert again.lanes
+        assert again.penalty
+        assert set(rule.losses) <= set(again.losses)
     if rule.hooks:
         assert callable(importlib.import_module(f"thresher.training.{rule.hooks}").make_hooks)
     assert set(rule.refused_losses) <= set(rule.losses) <= set(LOSSES)
