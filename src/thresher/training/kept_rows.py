@@ -122,12 +122,14 @@ class KeptRows:
     def products(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product of each row with the weights of the columns."""
         rows = np.repeat(np.arange(self.rows), np.diff(self.starts))
-        return np.bincount(rows, self.values * weights[self.columns], self.rows)
+        found = np.bincount(rows, self.values * weights[self.columns], self.rows)
+        return np.asarray(found, np.float64)
 
     def sums(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over rows of each column, times a number for each row."""
         each = np.repeat(slopes, np.diff(self.starts))
-        return np.bincount(self.columns, self.values * each, self.width)
+        found = np.bincount(self.columns, self.values * each, self.width)
+        return np.asarray(found, np.float64)
 
 
 def _selected(

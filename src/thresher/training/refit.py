@@ -119,8 +119,8 @@ def obstacle(plan: TrainingPlan, source: Source | MatrixSource) -> str:
 def message_of(owner: str, why: str) -> str:
     """Return the text of the warning that weights are not learned again."""
     return (
-        f"{owner}: the weights kept by target_nnz are not learned again, because {why}; they stay "
-        f"shrunk (refit=False: without this message)"
+        f"{owner}: the weights kept by target_nnz stay shrunk, and are not learned again, because "
+        f"{why}; refit=False (--no-refit) turns this message off"
     )
 
 
@@ -183,16 +183,16 @@ class _Refitter:
         held_out = np.flatnonzero(folds < self.judged)
         seen = np.ones((rows.rows, self.judged + 1), np.uint8)  # the last clock sees all rows
         seen[held_out, folds[held_out]] = 0
-        for output, one in enumerate(self.candidates):
+        for target, one in enumerate(self.candidates):
             part = rows.part(one.columns)
-            batch = part.batch(output)
+            batch = part.batch(target)
             for number in range(passes):
                 one.team.learn(batch, self._order(number, rows.rows), seen=seen)
                 if number + 1 < passes:
                     one.team.next_pass()
                 if self.trainer.options.observer.stops():
                     self.trainer.interrupt()
-            one.judge(part, batch, output, held_out, folds[held_out])
+            one.judge(part, batch, target, held_out, folds[held_out])
         self.learned += rows.rows
 
     def _order(self, number: int, rows: int) -> NDArray[np.int64] | None:
@@ -208,8 +208,7 @@ class _Refitter:
         tops = tuple(one.top for one in self.candidates)
         sums = np.sum([one.losses for one in self.candidates], axis=0)
         weight = sum(one.weight for one in self.candidates)
-        before = sum(one.loss_before * (1 + 2 * len(one.columns) / self.learned)
-                     for one in self.candidates)  # fmt: skip
+        before = sum(one.expected_loss(self.learned) for one in self.candidates)
         if not weight > 0:
             return Refit(SHARES, (np.inf,) * len(SHARES), np.inf, tops)
         losses = tuple(float(total / weight) for total in sums)
@@ -261,6 +260,10 @@ class _Candidates:
         for lane, message in enumerate(self.team.divergences):
             if message:
                 self.losses[lane // self.clocks] = np.inf
+
+    def expected_loss(self, rows: int) -> float:
+        """Return the sum of losses before the refit, corrected for learning from these rows."""
+        return self.loss_before + abs(self.loss_before) * 2 * len(self.columns) / rows
 
     def _loss(
         self,
