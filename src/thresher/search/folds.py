@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.row_folds import fold_numbers as fold_numbers
 from thresher.errors import ParameterError, SplitError, setting
 
 

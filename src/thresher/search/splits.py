@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
-from thresher.data.row_folds import fold_numbers
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.losses import check_labels
-from thresher.search.folds import Split, check_classes, seen_by
+from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import GridPoint
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.labels import Labels
-from thresher.data.row_folds import fold_numbers
 from thresher.data.targets import Targets
 from thresher.errors import DataError
+from thresher.search.folds import fold_numbers
 from thresher.search.model_groups import OVERFLOWS, ModelJob, places
 from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scored, Scores

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.labels import ManyClasses, TwoClasses
-from thresher.data.row_folds import fold_numbers
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, SplitError, setting
 from thresher.losses import Task
-from thresher.search.folds import check_classes
+from thresher.search.folds import check_classes, fold_numbers
 
 
 class Survey:
