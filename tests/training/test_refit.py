@@ -231,6 +231,26 @@ def test_rows_that_do_not_fit_are_learned_while_they_are_read(
     assert twice.model_.nnz <= 6
 
 
+def test_named_features_and_weights_of_sources(tmp_path: Path) -> None:
+    """Features of a hashed store keep their names; weights in the file are those of `fit`."""
+    X, y = rows(dense=True)
+    lines = [
+        f"{2 * label - 1} {1 + i % 3} 't| "
+        + " ".join(f"f{k}:{v!r}" for k, v in enumerate(row) if v)
+        for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True))
+    ]
+    path = tmp_path / "rows.vw"
+    path.write_text("\n".join(lines) + "\n")
+    params = {"target_nnz": 5, "shuffle": False, "dtype": "float64"}
+    named = classifier("FTRL", store="hashed", **params)
+    named.fit(thresher.scan(str(path)), classes="binary")
+    plain = classifier("FTRL", **params).fit(X, y, 1.0 + np.arange(ROWS) % 3)
+    found = {feature.name.split("^")[-1]: feature.weight for feature in named.model_.top(5)}
+    expected = {f"f{feature.name}": feature.weight for feature in plain.model_.top(5)}
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert named.refit_.losses == pytest.approx(plain.refit_.losses, rel=1e-9)
+
+
 def test_labels_and_weights_of_several_outputs() -> None:
     """Multilabel rows, class weights and records."""
     X, y = rows(3)

@@ -95,10 +95,10 @@ class Refit:
         return self.loss_before if self.outputs is None else self.losses[self.best]
 
     def __str__(self) -> str:
-        known = f"loss {self.loss_before:.5f} before"
+        known = f"loss {self.loss_before:.5g} before"
         if self.outputs is None:
-            return f"refit: {known}, held-out loss {min(self.losses):.5f}; the weights stay"
-        return f"refit: {known}, held-out loss {self.loss:.5f} now"
+            return f"refit: {known}, held-out loss {min(self.losses):.5g}; the weights stay"
+        return f"refit: {known}, held-out loss {self.loss:.5g} now"
 
 
 def obstacle(plan: TrainingPlan, source: Source | MatrixSource) -> str:
@@ -330,4 +330,5 @@ def _largest_penalty(
     largest = float(np.abs(rows.sums(slopes * weights)).max(initial=0.0))
     spec = RULES[rule]
     unit = scale if spec.penalty_unit == "gradients" else spec.penalty_reach / total
-    return min(largest * unit, 1e29)
+    top = largest * unit
+    return min(top, 1e29) if top > 0 else 0.0  # 0 also for NaN
