@@ -29,6 +29,7 @@ from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 from thresher.training.observer import Observer
+from thresher.training.refit import Refit
 from thresher.training.run_options import RunOptions
 
 
@@ -58,6 +59,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
     # set by fitting
     history_: list[Progress]
     n_iter_: int
+    refit_: Refit
     _fitted: FittedState
     _cached: dict[str, Any]  # model and coef_, if computed; cleared by further training
 
@@ -298,7 +300,10 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             The result of a trainer, a search or a cluster.
         """
         self._fitted, self.n_iter_ = state, state.passes
-        self.__dict__.pop("history_", None)
+        for name in ("history_", "refit_"):
+            self.__dict__.pop(name, None)
+        if state.refit is not None:
+            self.refit_ = state.refit
         if state.history is not None:
             self.history_ = state.history
         if state.classes is not None:

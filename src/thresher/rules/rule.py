@@ -60,6 +60,9 @@ class Rule:
         Whether a learner records facts about its rows, which certificates need.
     steers : bool
         Whether the core adjusts the penalty towards target_nnz again after the last row.
+    refit_rule : str
+        The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
+        they stay as they are. A rule that has it also has the parameters target_nnz and refit.
     ends_by_itself : bool
         Whether training ends after a pass without updates.
     penalty : str or None
@@ -96,6 +99,7 @@ class Rule:
     separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
+    refit_rule: str = ""
     ends_by_itself: bool = False
     penalty: str | None = None
     penalty_unit: Literal["objective", "gradients", "update"] = "objective"

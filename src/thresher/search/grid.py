@@ -20,6 +20,7 @@ from thresher.training.lanes import Lane
 from thresher.training.scores import SCORES, Score
 
 _STEERED = (("target_nnz", None, "l1 is steered after the last row"),)
+_REFITTED = (("refit", False, "the rows are not read again with target_nnz"),)
 # Parameters of a reading of the rows: points that differ in them train separately.
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
 
@@ -187,6 +188,7 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
         ("max_density", None, "each model would stop at another time"),
         ("center", False, "each fold has another mean"),
         *(_STEERED if RULES[rule].steers else ()),
+        *(_REFITTED if params.get("target_nnz") is not None else ()),
     ):
         if params.get(name, allowed) != allowed:
             raise ParameterError(

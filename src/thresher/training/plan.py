@@ -33,6 +33,7 @@ from thresher.training.shared_outputs import SparseOutputs
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
+    from thresher.training.kept_rows import KeptRows
 
 _FIRST_ROWS = 100  # rows whose norms decide the rate of FTRL
 
@@ -192,6 +193,12 @@ class TrainingPlan:
         """Largest number of nonzero weights per output; None: no limit."""
         target: int | None = self.params.get("target_nnz")
         return target
+
+    @property
+    def refits(self) -> bool:
+        """Whether the weights kept by target_nnz are learned again after the last pass."""
+        able = bool(RULES[self.rule].refit_rule) and self.target is not None
+        return able and bool(self.params.get("refit"))
 
     @property
     def store(self) -> str:
@@ -363,7 +370,7 @@ def _width(
     return (0, not source.named) if hashed else (1, True)
 
 
-def alpha_for(block: Block) -> float:
+def alpha_for(block: Block | KeptRows) -> float:
     """Return a rate for FTRL that suits the norm of the rows: 1 for rows of norm 1.
 
     The first step changes each weight of a row by about alpha, so it changes the prediction by

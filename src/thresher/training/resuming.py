@@ -115,6 +115,8 @@ def resume(trainer: Trainer) -> bool:
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
     _check_options(path, about["options"], identity(t), t.requested)
+    # Versions before the parameter `refit` did not refit.
+    t.refits = t.refits and "refit" in about["options"]
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(
