@@ -12,24 +12,12 @@
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
+#include "thresher/one_pass/inputs.hpp"
 #include "thresher/one_pass/stack.hpp"
 #include "thresher/one_pass/target.hpp"
 #include "thresher/rules/params.hpp"
 
 namespace thresher::one_pass {
-
-// Running means over rows, shared by all outputs.
-struct RowMeans {
-  double weight = 0.0;                             // of the rows so far
-  double values = 0.0, size = 0.0;                 // number of nonzeros, and the mean of |x|
-  double squares_common = 0.0, squares_own = 0.0;  // sums over rows of sum u^2
-
-  double common() const { return size > 0 ? size : 1.0; }
-  double G(bool own) const {
-    const double mean = (own ? squares_own : squares_common) / weight;
-    return mean > 0 ? std::sqrt(mean) : 1.0;
-  }
-};
 
 class Output {
   template <class T>
