@@ -291,37 +291,48 @@ class LineLanes final : public Lanes {
   // before the first step.
   void learn_row(Member& member, const RowOfCells<Real>& row, double squares, const Batch& batch,
                  const Rows<Real>& rows, const Told& told, double* before) {
-    Group<Real>& group = *member.group;
     LaneLosses& losses = member.losses;
     const Repeats repeats = repeats_of(rows.weight());
-    const double scale = row_scale(losses.of[0], rows), squared_norm = scale * scale * squares;
     losses.tell(batch, rows.row(), told);
     for (std::int64_t i = 0; i == 0 || i < repeats.count; ++i) {
-      group.open(row, scale, losses.dot.data(), losses.p.data());
-      if (before && i == 0)
-        for (std::size_t l = 0; l < member.lanes.size(); ++l)
-          before[member.lanes[l]] = losses.p[member.slots().slot(l)];
-      if (repeats.count == 0) [[unlikely]] {  // only a prediction that is not finite does not fit
-        const double infinite = std::numeric_limits<double>::infinity();
-        if (!losses.take(0.0, group.rates(), infinite).fits)
-          stop(member, infinite, batch, rows.row());
-        break;
-      }
-      // The intercept's x is 1, so the gradient is at least g.
-      const double bound = group.see(squared_norm, std::max(1.0, scale * std::sqrt(squares)));
-      if (repeats.weight > 1.0) [[unlikely]]
-        group.reach(squared_norm, losses.reach.data());
-      const Weighed weighed = losses.take(repeats.weight, group.rates(), bound);
-      if (!weighed.fits) [[unlikely]]
-        stop(member, bound, batch, rows.row());
-      if (weighed.any) group.close(row, losses.g.data(), scale);
-      const bool sweep_due = group.finish(losses.g.data());
-      if (repeats.count > 1 && i == 0) losses.keep_first();
-      if (sweep_due) [[unlikely]]
-        sweep(group);
+      const double scale = row_scale(losses.of[0], rows);
+      if (repeats.count > 0) step(member, row, scale, squares, repeats.weight, batch, rows.row());
+      else look(member, row, scale, batch, rows.row());
+      if (i > 0) continue;
+      if (repeats.count > 1) losses.keep_first();
+      for (std::size_t l = 0; before && l < member.lanes.size(); ++l)
+        before[member.lanes[l]] = losses.p[member.slots().slot(l)];
     }
     if (repeats.count > 1) losses.back_to_first();
     losses.add(rows.weight());
+  }
+
+  void step(Member& member, const RowOfCells<Real>& row, double scale, double squares,
+            double weight, const Batch& batch, std::int64_t number) {
+    Group<Real>& group = *member.group;
+    LaneLosses& losses = member.losses;
+    const double squared_norm = scale * scale * squares;
+    group.open(row, scale, losses.dot.data(), losses.p.data());
+    // The intercept's x is 1, so the gradient is at least g.
+    const double bound = group.see(squared_norm, std::max(1.0, scale * std::sqrt(squares)));
+    if (weight > 1.0) [[unlikely]]
+      group.reach(squared_norm, losses.reach.data());
+    const Weighed weighed = losses.take(weight, group.rates(), bound);
+    if (!weighed.fits) [[unlikely]]
+      stop(member, bound, batch, number);
+    if (weighed.any) group.close(row, losses.g.data(), scale);
+    if (group.finish(losses.g.data())) [[unlikely]]
+      sweep(group);
+  }
+
+  // A row of weight 0 is only predicted. A lane whose prediction is not finite stops.
+  void look(Member& member, const RowOfCells<Real>& row, double scale, const Batch& batch,
+            std::int64_t number) {
+    LaneLosses& losses = member.losses;
+    const double infinite = std::numeric_limits<double>::infinity();
+    member.group->predict(row, scale, false, losses.dot.data(), losses.p.data());
+    if (!losses.take(0.0, member.group->rates(), infinite).fits)
+      stop(member, infinite, batch, number);
   }
 
   void sweep(Group<Real>& group) {
