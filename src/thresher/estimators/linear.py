@@ -100,8 +100,8 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         y : array of shape (rows,)
             Labels of at least two classes, or values of a regression.
         sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long; in rules that need all rows at once it
-            counts s times.
+            How often a row is repeated: a row of weight 3 is learned as three rows, one of weight
+            0 is left out.
         eval_set : pair (X, y) or source, optional
             Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can use
             it for early stopping.

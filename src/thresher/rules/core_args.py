@@ -65,8 +65,8 @@ def core_parameters(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the core's arguments: numbers (flags are 0 and 1) and words, by name.
 
-    `rows` is the number of rows, or None if it is unknown. `width` is the number of features; the
-    norm of mirror descent depends on it.
+    `rows` is the number of rows, each as often as its weight repeats it, or None if it is unknown.
+    `width` is the number of features; the norm of mirror descent depends on it.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}

@@ -48,6 +48,9 @@ class Rule:
         The parameter whose "auto" is computed from the norms of the first rows; empty: none.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
+    repeats_rows : bool
+        Whether the weight of a row means repetitions: several steps. If not, the rule minimises a
+        sum of losses with these weights.
     needs_width : bool
         Whether the number of features must be known before training.
     diverges : bool
@@ -93,6 +96,7 @@ class Rule:
     inverse_rate: str = ""
     rate_from_rows: str = ""
     streams: bool = True
+    repeats_rows: bool = True
     needs_width: bool = False
     diverges: bool = True
     no_lanes: str = ""

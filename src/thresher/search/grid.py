@@ -210,7 +210,7 @@ def runs_of(points: Sequence[GridPoint]) -> list[list[GridPoint]]:
 def lanes_of(
     rule: str,
     params: Mapping[str, Any],
-    rows: int | None,
+    steps: int | None,
     width: int,
     clock: int = 0,
     classes: int = 2,
@@ -223,8 +223,8 @@ def lanes_of(
         A key of ``RULES``.
     params : mapping
         All parameters of an estimator of this rule.
-    rows : int or None
-        Rows it learns from in a pass, if known.
+    steps : int or None
+        Steps it makes in a pass, if known.
     width : int
         Number of features.
     clock : int
@@ -236,6 +236,6 @@ def lanes_of(
     plain = {**params, **({"certify": False} if "certify" in params else {})}
     if plain.get(rate) == "auto":
         plain[rate] = 1.0  # replaced after the first rows
-    numbers, words = core_args.core_parameters(rule, plain, rows, width)
+    numbers, words = core_args.core_parameters(rule, plain, steps, width)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

@@ -25,7 +25,7 @@ from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, set
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.bank import lanes_for
-from thresher.training.class_weights import class_factors
+from thresher.training.class_weights import class_factors, row_weights, steps_in
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.shared_outputs import SparseOutputs
@@ -57,7 +57,8 @@ class TrainingPlan:
     grows : bool
         Whether features at or above `width` may occur; a dense store then grows.
     rows : int or None
-        Number of rows, if it is known and a penalty depends on it.
+        Number of steps in a pass, if it is known and a penalty depends on it: the number of rows,
+        or more or less if rows have weights.
     passes : int
     shuffle : str or bool
     seed : int
@@ -168,8 +169,15 @@ class TrainingPlan:
         counted = plan.store == "nonzero" or params.get("class_weight") == "balanced"
         if counted and isinstance(source, MatrixSource) and not once:
             labels.count(source.block)
-        plan.class_factors()  # raises an error for bad class weights
-        return plan
+        factors = plan.class_factors()  # raises an error for bad class weights
+        if once or not isinstance(source, MatrixSource):
+            return plan
+        weights = source.block.weights
+        if factors is not None:
+            weights = row_weights(source.block, labels.targets(source.block), factors)
+        if weights is not None and source.only is not None:
+            weights = weights[source.only]
+        return replace(plan, rows=steps_in(weights, source.rows or 0))
 
     # ---- values derived from the parameters ----------------------------------------------------
 
