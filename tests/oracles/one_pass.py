@@ -12,8 +12,9 @@
 The intercept b is one more coordinate with u = 1; for Newton its R is 0.01 a + c. In a regression
 the targets are standardised by their running mean and sd, and predictions are clipped to the range
 of the targets seen. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns it
-once. At the end, the averaged weights replace the last ones if they predicted better, and features
-of least energy w^2 sum x^2 are cut.
+once, with the weight h, or h over the mean weight if that is above 1. At the end, the averaged weights replace the last ones if they predicted better, and features
+of least energy w^2 sum x^2 are cut. Every pass starts from zero weights, but keeps the scales and
+the statistics of the targets; the result is the mean over the passes.
 """
 
 from __future__ import annotations
@@ -162,16 +163,13 @@ def one_pass(
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     bank, scalar, K, p = BANKS[lanes], Scalar(loss, quantile), lanes, X.shape[1]
     targets = Targets(loss, fit_intercept)
-    w, sums = np.zeros((2, K, p))
-    b, b_sums = np.zeros((2, K))
     sizes, counts = np.zeros((2, p))
     squares = np.zeros(2)  # sums over rows of sum u^2: common, own
-    S, d, cumulative = np.eye(K + 1) / TAU, np.zeros(K + 1), np.zeros(K)
-    average, marks, b_average, b_mark = np.zeros(p), np.zeros(p), 0.0, 0.0
-    judged, raw_predictions = np.zeros(2), []
+    raw_predictions = []
     predictions: list[float] = []
     values: list[float] = []
-    t, steps = 0.0, 0
+    total, steps = 0.0, 0  # weight and number of all rows
+    models: list[tuple[Vector, float]] = []  # of the passes: weights in units of x / s_j, intercept
 
     def scale(own: bool) -> NDArray[np.float64]:
         common = sizes.sum() / counts.sum() if counts.sum() > 0 else 1.0
@@ -194,6 +192,12 @@ def one_pass(
         return epsilon if relative_epsilon or targets.unit() == 0 else epsilon / targets.unit()
 
     for rows in order:
+        w, sums = np.zeros((2, K, p))
+        b, b_sums = np.zeros((2, K))
+        S, d, cumulative = np.eye(K + 1) / TAU, np.zeros(K + 1), np.zeros(K)
+        average, marks, b_average, b_mark = np.zeros(p), np.zeros(p), 0.0, 0.0
+        judged, t = np.zeros(2), 0.0
+        told: list[float] = []  # weights of the rows that the stack has learned
         for row in rows:
             steps += 1
             x, label, weight = X[row], float(y[row]), float(weights[row])
@@ -205,10 +209,10 @@ def one_pass(
                 size *= 1.0 if first else 2.0
                 sizes += h * np.abs(x)
                 counts += h * touched
-                t += h
+                t, total = t + h, total + h
                 s = [scale(own) for own in (False, True)]
                 squares += [h * ((x / each) ** 2).sum() for each in s]
-                G = [math.sqrt(v / t) if t > 0 and v > 0 else 1.0 for v in squares]
+                G = [math.sqrt(v / total) if v > 0 else 1.0 for v in squares]
                 U = np.array([x / s[own] for _, own, _ in bank])
                 if first and h > 0:
                     kept = np.where(now > 0, (marks / max(now, 1e-300)) ** 16, 0.0)
@@ -245,14 +249,16 @@ def one_pass(
                             scalar.slope(v, z, eps()) ** 2 if brier else scalar.value(v, z, eps())
                         )
                         judged[i] += weight * now * score
+                    told.append(weight)
+                    share = weight / max(1.0, float(np.mean(told)))
                     f = np.append(m, 1.0 if fit_intercept else 0.0)
                     Sf = S @ f
                     Q = float(f @ Sf)
-                    g, c = scalar.landing(pred, z, weight * Q, eps())
-                    c = weight * max(c, 1e-6)
-                    d = d - weight * g * Sf
+                    g, c = scalar.landing(pred, z, share * Q, eps())
+                    c = share * max(c, 1e-6)
+                    d = d - share * g * Sf
                     S = S - c / (1 + c * Q) * np.outer(Sf, Sf)
-                    cumulative += weight * np.array([scalar.value(v, z, eps()) for v in m])
+                    cumulative += share * np.array([scalar.value(v, z, eps()) for v in m])
                 for k, (newton, own, a) in enumerate(bank):
                     u = np.append(U[k], 1.0 if fit_intercept else 0.0)
                     all_sums = np.append(sums[k], b_sums[k])
@@ -271,13 +277,16 @@ def one_pass(
                     sums[k], b_sums[k] = all_sums[:p], all_sums[p]
                 first = False
 
-    coef = mixed() * scale(True)
-    intercept = mixed_intercept()
-    if judged[1] < judged[0]:
-        kept = (marks / t) ** 16
-        coef = kept * average + (1 - kept) * coef
-        kept_b = (b_mark / t) ** 16
-        intercept = kept_b * b_average + (1 - kept_b) * intercept
+        coef, intercept = mixed() * scale(True), mixed_intercept()
+        if judged[1] < judged[0]:
+            kept = (marks / t) ** 16
+            coef = kept * average + (1 - kept) * coef
+            kept_b = (b_mark / t) ** 16
+            intercept = kept_b * b_average + (1 - kept_b) * intercept
+        models.append((coef, intercept))
+
+    coef = np.mean([coef for coef, _ in models], axis=0)
+    intercept = float(np.mean([intercept for _, intercept in models]))
     energies = coef**2 * counts
     raw, h = np.array(raw_predictions).reshape(-1, 2).T
     spread = float(h @ (raw - np.average(raw, weights=h)) ** 2) if len(raw) else 0.0

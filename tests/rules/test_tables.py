@@ -266,6 +266,12 @@ def test_traits_of_a_rule_are_consistent(name: str) -> None:
         assert not parameter or parameter in rule.own
     assert (rule.penalty is None) == (not {"gravity", "l1"} & set(rule.own))
     assert not rule.steers or "target_nnz" in rule.own
+    assert bool(rule.refit_rule) == ("refit" in rule.own) <= ("target_nnz" in rule.own)
+    if rule.refit_rule:
+        again = RULES[rule.refit_rule]
+        assert again.lanes
+        assert again.penalty
+        assert set(rule.losses) <= set(again.losses)
     if rule.hooks:
         assert callable(importlib.import_module(f"thresher.training.{rule.hooks}").make_hooks)
     assert set(rule.refused_losses) <= set(rule.losses) <= set(LOSSES)

@@ -1,9 +1,14 @@
 // Outputs of the rule one-pass that share rows, scales and look-ups: the loop over rows, and the
 // model at its end. One output is a learner; several are the classes of a one-vs-rest model.
 //
+// Every pass learns a model of its own, from zero weights; only the scales and the statistics of the
+// targets go on. The result is the mean of these models. It does not overfit, as more passes with
+// the same weights do; but passes must have different orders of the rows.
+//
 // A cell has, for each output, the weights and sums of the bank (lanes/bank_kernels.hpp); then, for
-// each output, the mean of its mixed weight, in units of x / s_j; then s_j, the number of its values,
-// and the time of the last row that had the feature.
+// each output, the mean of its mixed weight over the rows of the pass; then, for each output, the
+// sum of its weights at the end of earlier passes; then s_j, the number of its values, and the time
+// of the last row that had the feature. Means and sums are in units of x / s_j.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +26,12 @@
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
-#include "thresher/core/pack.hpp"
-#include "thresher/core/row_step.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/lanes/lanes.hpp"
 #include "thresher/lanes/line_store.hpp"
 #include "thresher/one_pass/bank.hpp"
+#include "thresher/one_pass/inputs.hpp"
 #include "thresher/one_pass/output.hpp"
 
 namespace thresher::one_pass {
@@ -73,7 +77,25 @@ class OnePassLanes final : public Lanes {
       learn_row(rows, batch, told, before);
     }
   }
-  void next_pass() override {}
+  void next_pass() override {
+    for (std::size_t o = 0; o < count(); ++o) {
+      store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
+        cell.numbers[total_at(o)] += static_cast<Real>(pass_weight(cell, o));
+        std::fill_n(cell.numbers + at(o), 2 * bank_.size(), Real(0));
+        cell.numbers[mean_at(o)] = 0;
+      });
+      outputs_[o].next_pass(gain_since(last_step_));
+    }
+    const double none = 0.0;
+    store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
+      std::memcpy(cell.numbers + last_at(), &none, sizeof none);
+    });
+    longest_ = std::max(longest_, time_);
+    time_ = last_step_ = 0.0;
+    ++passes_;
+    const std::lock_guard lock(reading_);
+    least_.clear();
+  }
   void widen(std::uint64_t width) override { store_.widen(width); }
 
   // ---- reading -------------------------------------------------------------------------------
@@ -114,7 +136,7 @@ class OnePassLanes final : public Lanes {
     return found;
   }
   double intercept(std::size_t output, bool /*average*/) const override {
-    return outputs_[output].intercept(gain_since(last_step_));
+    return outputs_[output].intercept(gain_since(last_step_), pass_share());
   }
   Tally tally(std::size_t output) const override { return outputs_[output].tally(); }
   double rate(std::size_t /*output*/) const override { return 0.0; }  // each lane has its own
@@ -133,7 +155,8 @@ class OnePassLanes final : public Lanes {
 
   std::vector<std::byte> state() const override {
     Saver save;
-    save(signature()), save(rows_), save(last_step_);
+    save(signature()), save(inputs_.rows()), save(time_), save(last_step_), save(longest_),
+        save(passes_);
     for (const Output& output : outputs_) const_cast<Output&>(output).archive(save);  // only reads
     std::uint64_t cells = 0;
     store_.each([&](std::uint64_t, const lanes::Cell<Real>&) { ++cells; });
@@ -150,8 +173,9 @@ class OnePassLanes final : public Lanes {
     if (saved != signature())
       throw std::invalid_argument("the state is of lanes of another rule, number type or layout");
     RowMeans row_means;
-    double last_step = 0.0;
-    restore(row_means), restore(last_step);
+    double time = 0.0, last_step = 0.0, longest = 0.0;
+    std::int64_t passes = 0;
+    restore(row_means), restore(time), restore(last_step), restore(longest), restore(passes);
     std::vector<Output> outputs = outputs_;
     for (Output& output : outputs) output.archive(restore);
     lanes::LineStore<Real> store = store_.empty();
@@ -166,7 +190,9 @@ class OnePassLanes final : public Lanes {
     }
     if (!restore.finished())
       throw std::invalid_argument("the state of the lanes has bytes left over");
-    rows_ = row_means, last_step_ = last_step, outputs_ = std::move(outputs);
+    inputs_.set_rows(row_means);
+    time_ = time, last_step_ = last_step, longest_ = longest, passes_ = passes;
+    outputs_ = std::move(outputs);
     store_ = std::move(store);
     const std::lock_guard lock(reading_);
     least_.clear();
@@ -180,16 +206,11 @@ class OnePassLanes final : public Lanes {
     return at(output) + (k < 8 ? k : k + 8);
   }
   std::size_t mean_at(std::size_t output) const { return count() * 2 * bank_.size() + output; }
-  std::size_t scale_at() const { return count() * (2 * bank_.size() + 1); }
+  std::size_t total_at(std::size_t output) const { return mean_at(output) + count(); }
+  std::size_t scale_at() const { return count() * (2 * bank_.size() + 2); }
   std::size_t count_at() const { return scale_at() + 1; }
   std::size_t last_at() const { return scale_at() + 2; }  // a double
   std::size_t numbers() const { return last_at() + sizeof(double) / sizeof(Real); }
-
-  static double last_of(const Real* from) {
-    double last;
-    std::memcpy(&last, from, sizeof last);
-    return last;
-  }
 
   // ---- a row ---------------------------------------------------------------------------------
 
@@ -206,36 +227,21 @@ class OnePassLanes final : public Lanes {
     return row;
   }
 
-  // The sum of |x|, and the number of values that are not 0. Throws if it is not finite.
-  static std::pair<double, double> sizes(const Rows<Real>& rows) {
-    double sum = 0.0, values = 0.0;
-    for (std::size_t k = 0; k < rows.count(); ++k) {
-      const double size = std::fabs(static_cast<double>(rows.values()[k]));
-      sum += size, values += size > 0;
-    }
-    if (!std::isfinite(sum)) {
-      rows.check_values();
-      throw DataError(rows.row(), "the sum of its values overflows");
-    }
-    return {sum, values};
-  }
-
   void learn_row(Rows<Real>& rows, const Batch& batch, const Told& told, double* before) {
-    const auto [sum, values] = sizes(rows);
+    inputs_.begin(rows);
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     const lanes::RowOfCells<Real> row = found(rows, store_, work_);
     rows.check_next_row();
-    for (auto* numbers : {&u_, &ratio_, &gains_, &scales_, &seen_}) numbers->resize(row.n);
     mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());
-    const double weight = rows.weight(), now = rows_.weight;
+    const double weight = rows.weight(), now = time_;
     // A weight is that many rows, in steps of 1, 1, 2, 4, ...
     double left = weight, size = std::min(weight, 1.0);
     for (bool first = true; first || left > 0.0; first = false) {
       const double h = std::min(size, left);
       left -= h;
       if (!first) size *= 2.0;
-      see(row, h, sum, values, now, first);
+      see(row, h, now, first);
       for (std::size_t o = 0; o < count(); ++o) {
         Output& output = outputs_[o];
         const double y = told.label(batch, rows.row(), targets_[o]);
@@ -246,94 +252,19 @@ class OnePassLanes final : public Lanes {
         if (h > 0) step(row, o, h);
       }
     }
-    if (weight > 0) last_step_ = now;
+    if (weight > 0) last_step_ = now, time_ = now + weight;
   }
 
-  // Counts the row in the scales, and sets its inputs. In the first step of a row, also the share
-  // that each feature's mean keeps.
-  void see(const lanes::RowOfCells<Real>& row, double h, double sum, double values, double now,
-           bool first) {
-    if (h * values > 0) {
-      rows_.values += h * values;
-      rows_.size += h * (sum - values * rows_.size) / rows_.values;
-    }
-    const auto [own, common] = set_inputs(row, static_cast<Real>(h), now, first);
-    rows_.weight += h;
-    rows_.squares_own += h * own, rows_.squares_common += h * common;
-    if (!(rows_.weight > 0)) return;
+  // Counts the row in the scales, and sets its inputs and the constants of the lanes.
+  void see(const lanes::RowOfCells<Real>& row, double h, double now, bool first) {
+    inputs_.see(row, scale_at(), h, now, first);
+    const RowMeans& rows = inputs_.rows();
+    if (!(rows.weight > 0)) return;
     for (std::size_t k = 0; k < bank_.size(); ++k) {
-      const double G = rows_.G(bank_[k].own), a = bank_[k].a;
+      const double G = rows.G(bank_[k].own), a = bank_[k].a;
       top_[k] = static_cast<Real>(bank_[k].newton ? 1.0 : a / G);
       floor_[k] = static_cast<Real>(bank_[k].newton ? a * G * G : beta * beta);
     }
-  }
-
-  // 1 / s, as far as it is a finite number of the type.
-  double inverse_of_common() const {
-    return std::min(1.0 / rows_.common(), static_cast<double>(std::numeric_limits<Real>::max()));
-  }
-
-  // Returns sum u^2 for the own and for the common scaling. Three loops, so that the arithmetic is
-  // done in vectors: read the cells, compute, write the cells.
-  std::pair<double, double> set_inputs(const lanes::RowOfCells<Real>& given, Real h, double now,
-                                       bool first) {
-    const lanes::RowOfCells<Real> row = given;
-    const std::size_t place = scale_at(), n = row.n;  // then the count, then the last time
-    Real* const cells = row.first.numbers;
-    Real *const s = scales_.data(), *const seen = seen_.data(), *const gain = gains_.data();
-    const double rate = now > 0 ? 1.0 / now : 0.0;
-    for (std::size_t k = 0; k < n; ++k) {
-      prefetch(cells + row.later[k] * row.stride, place);
-      const Real* const numbers = cells + row.numbers[k] * row.stride + place;
-      s[k] = numbers[0], seen[k] = numbers[1];
-      if (first) gain[k] = static_cast<Real>(1.0 - last_of(numbers + 2) * rate);
-    }
-    compute(row.x, n, h, static_cast<Real>(inverse_of_common()), s, seen, u_.data(),
-            ratio_.data());
-    if (first) set_gains(gain, n);
-    if (h > 0)
-      for (std::size_t k = 0; k < n; ++k) {
-        Real* const numbers = cells + row.numbers[k] * row.stride + place;
-        numbers[0] = s[k], numbers[1] = seen[k];
-        if (first) std::memcpy(numbers + 2, &now, sizeof now);
-      }
-    double own = 0.0, common = 0.0;
-    for (std::size_t k = 0; k < n; k += pack_size) {
-      const Pack<Real> u = values_at(u_.data(), k, n), v = u * values_at(ratio_.data(), k, n);
-      own += (u * u).total(), common += (v * v).total();
-    }
-    return {own, common};
-  }
-  static void compute(const Real* __restrict x, std::size_t n, Real h, Real inverse,
-                      Real* __restrict scales, Real* __restrict seens, Real* __restrict u,
-                      Real* __restrict ratios) {
-    for (std::size_t k = 0; k < n; ++k) {
-      const Real size = std::fabs(x[k]), weight = size > 0 ? h : Real(0);
-      const Real seen = seens[k] + weight;
-      const Real s = scales[k] + weight * (size - scales[k]) / (seen > 0 ? seen : Real(1));
-      const Real scale = s > 0 ? s : Real(1);
-      scales[k] = s, seens[k] = seen;
-      u[k] = x[k] / scale, ratios[k] = scale * inverse;
-    }
-  }
-  // Iterates are averaged with weights t^15. If a mean was made at the part 1 - g of the time, it
-  // keeps the share (1 - g)^16; this sets the rest, without cancellation.
-  static void set_gains(Real* gains, std::size_t n) {
-    for (std::size_t k = 0; k < n; ++k) gains[k] = gain(gains[k]);
-  }
-  template <class T>
-  [[gnu::always_inline]] static T gain(T g) {
-    for (int i = 0; i < 4; ++i) g *= T(2) - g;
-    return g;
-  }
-  double gain_since(double last) const {
-    return rows_.weight > 0 ? gain(1.0 - last / rows_.weight) : 1.0;
-  }
-
-  // Fetches the first numbers of a cell and its scale.
-  [[gnu::always_inline]] static void prefetch(const Real* cell, std::size_t numbers) {
-    __builtin_prefetch(cell, 1);
-    __builtin_prefetch(cell + numbers, 1);
   }
 
   // Predicts; returns the inner product of the averaged weights, if they are updated.
@@ -355,7 +286,7 @@ class OnePassLanes final : public Lanes {
   double average(const lanes::RowOfCells<Real>& given, std::size_t place) {
     const lanes::RowOfCells<Real> row = given;
     Real* const means = row.first.numbers + place;
-    const Real *const u = u_.data(), *const gains = gains_.data(), *const mixed = mixed_.data();
+    const Real *const u = inputs_.u(), *const gains = inputs_.gains(), *const mixed = mixed_.data();
     double sum = 0.0;
     for (std::size_t k = 0; k < row.n; ++k) {
       Real& mean = means[row.numbers[k] * row.stride];
@@ -371,21 +302,33 @@ class OnePassLanes final : public Lanes {
     double q[most_lanes];
     outputs_[o].grow(h, growth_.data());
     kernels_.reach(row, at(o), bank(), growth_.data(), inverses_.data(), q);
-    outputs_[o].step(h, q, rows_, steps_.data(), growth_.data());
+    outputs_[o].step(h, q, inputs_.rows(), steps_.data(), growth_.data());
     kernels_.close(row, at(o), bank(), steps_.data(), growth_.data(), inverses_.data());
   }
 
   lanes::Bank<Real> bank() const {
-    return {own_.data(),    common_.data(), top_.data(),  floor_.data(),
-            newton_.data(), u_.data(),      ratio_.data()};
+    return {own_.data(),    common_.data(), top_.data(),     floor_.data(),
+            newton_.data(), inputs_.u(),    inputs_.ratios()};
   }
+
+  double gain_since(double last) const { return time_ > 0 ? gain(1.0 - last / time_) : 1.0; }
 
   // ---- the model -----------------------------------------------------------------------------
 
+  // How much the model of this pass counts: a pass that has not ended counts less.
+  double pass_share() const { return passes_ == 0 ? 1.0 : std::min(1.0, time_ / longest_); }
+
   // The weight in units of x / s_j and of standardised targets.
   double scaled_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
+    const double w = pass_weight(cell, o);
+    if (passes_ == 0) return w;
+    const double total = cell.numbers[total_at(o)], share = pass_share();
+    return (total + share * w) / (static_cast<double>(passes_) + share);
+  }
+  // The same of this pass.
+  double pass_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
     const Output& output = outputs_[o];
-    const double s = cell.numbers[scale_at()], ratio = s * inverse_of_common();
+    const double s = cell.numbers[scale_at()], ratio = s * inputs_.inverse_of_common();
     double w = 0.0;
     for (std::size_t k = 0; k < bank_.size(); ++k)
       w += output.stack()[k] * static_cast<double>(cell.numbers[weight_at(o, k)]) *
@@ -410,9 +353,9 @@ class OnePassLanes final : public Lanes {
   // `cut` of the energy of all features or of the predictions; and all but `target_nnz`.
   double least_energy(std::size_t o) const {
     const std::lock_guard lock(reading_);
-    if (least_of_ != rows_.weight || least_.empty()) {
+    if (least_of_ != inputs_.rows().weight || least_.empty()) {
       least_.assign(count(), -1.0);
-      least_of_ = rows_.weight;
+      least_of_ = inputs_.rows().weight;
     }
     if (least_[o] < 0.0) least_[o] = find_least_energy(o);
     return least_[o];
@@ -452,11 +395,14 @@ class OnePassLanes final : public Lanes {
   std::vector<std::int64_t> targets_;
   std::vector<Output> outputs_;
   lanes::LineStore<Real> store_;
-  RowMeans rows_;
-  double last_step_ = 0.0;  // the time of the last row, when it came
+  Inputs<Real> inputs_;
+  double time_ = 0.0,
+         last_step_ = 0.0;   // weight of the rows of this pass: now, and at the last row
+  double longest_ = 0.0;     // weight of the rows of the longest pass
+  std::int64_t passes_ = 0;  // passes that have ended
 
   std::vector<Real> own_, common_, top_, floor_, newton_, mixture_, steps_, growth_;  // per lane
-  std::vector<Real> u_, ratio_, gains_, scales_, seen_, mixed_, inverses_;            // of the row
+  std::vector<Real> mixed_, inverses_;                                                // of the row
   typename lanes::LineStore<Real>::Work work_;
 
   mutable std::mutex reading_;

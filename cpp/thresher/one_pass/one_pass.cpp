@@ -18,7 +18,7 @@ class OnePassLearner final : public Learner, public Widenable {
     tally_ = lanes_.tally(0);
     return visit.last - visit.first;
   }
-  void next_pass() override {}
+  void next_pass() override { lanes_.next_pass(); }
   void widen(std::uint64_t width) override { lanes_.widen(width); }
 
   void predict(const Batch& batch, const Visit& visit, bool average, double* out) const override {

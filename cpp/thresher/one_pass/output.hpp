@@ -12,24 +12,12 @@
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
+#include "thresher/one_pass/inputs.hpp"
 #include "thresher/one_pass/stack.hpp"
 #include "thresher/one_pass/target.hpp"
 #include "thresher/rules/params.hpp"
 
 namespace thresher::one_pass {
-
-// Running means over rows, shared by all outputs.
-struct RowMeans {
-  double weight = 0.0;                             // of the rows so far
-  double values = 0.0, size = 0.0;                 // number of nonzeros, and the mean of |x|
-  double squares_common = 0.0, squares_own = 0.0;  // sums over rows of sum u^2
-
-  double common() const { return size > 0 ? size : 1.0; }
-  double G(bool own) const {
-    const double mean = (own ? squares_own : squares_common) / weight;
-    return mean > 0 ? std::sqrt(mean) : 1.0;
-  }
-};
 
 class Output {
   template <class T>
@@ -80,14 +68,15 @@ class Output {
     predictions_.see(p_, weight);
     judged_[0] += weight * rows * loss_.score(target_.clip(p_), y_, e);
     judged_[1] += weight * rows * loss_.score(before, y_, e);
-    if (loss_.logistic() && weight == 1.0) {
+    const double share = stack_.share(weight);
+    if (loss_.logistic() && share == 1.0) {
       stack_.weigh_by_probabilities(probabilities_.data());
     } else {
       PerLane<double> losses;
       for (std::size_t k = 0; k < bank_.size(); ++k) losses[k] = loss_.loss(m_[k], y_, e);
-      stack_.weigh(weight, losses.data());
+      stack_.weigh(share, losses.data());
     }
-    stack_.learn(m_.data(), p_, y_, weight, e, loss_);
+    stack_.learn(m_.data(), p_, y_, share, e, loss_);
   }
   void see_again(double y, double h) {  // the further steps of a row
     target_.see(y, h);
@@ -128,10 +117,15 @@ class Output {
 
   // Whether the averaged weights predicted better than the last ones.
   bool averages() const { return judged_[1] < judged_[0]; }
-  double intercept(double gain) const {
-    const double last = mixed_intercept();
-    const double b = averages() ? averaged_ + gain * (last - averaged_) : last;
+  double intercept(double gain, double share) const {
+    const double b = (total_ + share * pass_intercept(gain)) / (passes_ + share);
     return target_.mean() + target_.unit() * b;
+  }
+  // The next pass starts from zero; the statistics of the targets go on.
+  void next_pass(double gain) {
+    total_ += pass_intercept(gain), passes_ += 1.0;
+    intercepts_ = {}, sums_ = {}, averaged_ = 0.0, judged_ = {};
+    stack_ = Stack(bank_.size(), fit_intercept_);
   }
   // The sum over rows of the squared deviations of predictions from their mean.
   double spread() const { return predictions_.squares; }
@@ -140,6 +134,7 @@ class Output {
   void archive(Archive& io) {
     stack_.archive(io), target_.archive(io), tally_.archive(io);
     io(intercepts_), io(sums_), io(averaged_), io(judged_), io(predictions_);
+    io(total_), io(passes_);
   }
 
  private:
@@ -180,6 +175,10 @@ class Output {
     const double unit = target_.unit();
     return relative_ || !(unit > 0) ? epsilon_ : epsilon_ / unit;
   }
+  double pass_intercept(double gain) const {
+    const double last = mixed_intercept();
+    return averages() ? averaged_ + gain * (last - averaged_) : last;
+  }
   double mixed_intercept() const {
     const double offset = target_.offset();
     double b = stack_.constant();
@@ -199,6 +198,7 @@ class Output {
   double averaged_ = 0.0;           // the mean of the intercepts
   std::array<double, 2> judged_{};  // losses of the last and of the averaged weights
   Spread predictions_;
+  double total_ = 0.0, passes_ = 0.0;  // intercepts of earlier passes, and their number
   PerLane<double> m_{}, growth_{}, slopes_{}, curvatures_{}, probabilities_{};  // of the row
   double p_ = 0.0, y_ = 0.0;
 };

@@ -41,11 +41,12 @@ class Target {
   // Throws if sums of h y^2 might overflow, or y is beyond the largest prediction of poisson.
   void check_size(std::int64_t row, double y, double h) const {
     const double most = loss_.logistic() ? infinity : loss_.poisson() ? 1e12 : 1e150;
+    const double most_squares = loss_.poisson() ? 1e36 : 1e300;
     if (std::fabs(y) > most)
-      throw DataError(row, "the target " + shown(y) + " is too large; allowed: up to " + shown(most));
-    if (h > most_weight || h * y * y > 1e300)
-      throw DataError(row, "the weight " + shown(h) + " is too large for the target " + shown(y) +
-                               "; allowed: up to 1e+30, and 1e+300 / target^2");
+      throw DataError(row, "the target " + shown(y) + " is too large; allowed are targets up to " +
+                               shown(most));
+    if (h > 1e30 || h * y * y > most_squares)
+      throw DataError(row, "the weight " + shown(h) + " is too large for the target " + shown(y));
   }
 
   void see(double y, double h) {
@@ -70,7 +71,6 @@ class Target {
   }
 
  private:
-  static constexpr double most_weight = 1e30;  // a number in single precision
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   void set_range() {

@@ -169,7 +169,8 @@ class ClusterFit:
             ranges = before.options["ranges"]  # even if the number of workers has changed
             if self._params.get("random_state") is None:  # any seed is allowed
                 self._seed = before.options["seed"]
-        values = {k: v for k, v in self._params.items() if k not in ("callback", "n_jobs")}
+        free = ("callback", *core_args.OF_THE_FIT)
+        values = {k: v for k, v in self._params.items() if k not in free}
         options = {"mode": self.mode, "rule": self.estimator.rule, "ranges": ranges}
         options |= self._given_options | {"seed": self._seed}
         options |= {k: v for k, v in values.items() if k != "random_state"}

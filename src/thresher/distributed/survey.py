@@ -65,6 +65,8 @@ class SurveyResult:
         A description of the first bad line.
     sketch : str
         A sketch of the features seen, in hexadecimal; used if features are named or hashed.
+    weighted : bool
+        Whether rows have weights other than 1. False in files of early versions.
     """
 
     rows: list[int]
@@ -78,6 +80,7 @@ class SurveyResult:
     skipped: int = 0
     bad: str | None = None
     sketch: str = ""
+    weighted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return an object for `json.dump`."""
@@ -134,6 +137,7 @@ class PartSurvey:
     skipped: int
     bad: str | None
     sketch: bytes = b""
+    weighted: bool = False
 
 
 def survey_shards(
@@ -188,6 +192,7 @@ def survey_shards(
         skipped=sum(facts.skipped for facts in found),
         bad=next((facts.bad for facts in found if facts.bad), None),
         sketch=functools.reduce(_core.sketch_merge, [facts.sketch for facts in found]).hex(),
+        weighted=any(facts.weighted for facts in found),
     )
 
 
@@ -240,6 +245,8 @@ def _survey_part(task: SurveyPart) -> PartSurvey:
         if block.rows == 0:
             continue
         found.rows += block.rows
+        weights = block.weights
+        found.weighted |= weights is not None and bool((weights != 1.0).any())
         found.width = max(found.width, block.width or 2**64)
         if values is not None:
             values.targets(block)  # raises an error for a label that is not valid

@@ -10,6 +10,8 @@ from thresher.losses import LOSSES
 from thresher.rules.parameter import AUTO_GRAVITY
 from thresher.rules.table import RULES
 
+OF_THE_FIT = ("n_jobs", "refit")  # parameters of rules that their learners do not have
+
 
 def stabilized_parameters(
     params: Mapping[str, Any], seed: int, rows: int | None
@@ -55,7 +57,7 @@ def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that a learner is built from; they cannot change afterwards."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
-    return {name: params[name] for name in names if name in params and name != "n_jobs"}
+    return {name: params[name] for name in names if name in params and name not in OF_THE_FIT}
 
 
 def core_parameters(
@@ -63,13 +65,14 @@ def core_parameters(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the core's arguments: numbers (flags are 0 and 1) and words, by name.
 
-    `rows` is the number of rows, or None if it is unknown. `width` is the number of features; the
-    norm of mirror descent depends on it.
+    `rows` is the number of rows, each as often as its weight repeats it, or None if it is unknown.
+    `width` is the number of features; the norm of mirror descent depends on it.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
     values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
-    values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
+    values |= {name: params[name] for name in spec.own if name not in OF_THE_FIT}
+    values |= dict(spec.fixed)
     for name, core_name in spec.core_names.items():
         values[core_name] = values.pop(name)
     for name in ("gravity", "l1"):

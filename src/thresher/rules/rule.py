@@ -48,6 +48,9 @@ class Rule:
         The parameter whose "auto" is computed from the norms of the first rows; empty: none.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
+    repeats_rows : bool
+        Whether the weight of a row means repetitions: several steps. If not, the rule minimises a
+        sum of losses with these weights.
     needs_width : bool
         Whether the number of features must be known before training.
     diverges : bool
@@ -60,6 +63,9 @@ class Rule:
         Whether a learner records facts about its rows, which certificates need.
     steers : bool
         Whether the core adjusts the penalty towards target_nnz again after the last row.
+    refit_rule : str
+        The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
+        they stay as they are. A rule that has it also has the parameters target_nnz and refit.
     ends_by_itself : bool
         Whether training ends after a pass without updates.
     penalty : str or None
@@ -90,12 +96,14 @@ class Rule:
     inverse_rate: str = ""
     rate_from_rows: str = ""
     streams: bool = True
+    repeats_rows: bool = True
     needs_width: bool = False
     diverges: bool = True
     no_lanes: str = ""
     separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
+    refit_rule: str = ""
     ends_by_itself: bool = False
     penalty: str | None = None
     penalty_unit: Literal["objective", "gradients", "update"] = "objective"

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from thresher.errors import setting
-from thresher.rules.parameter import L1, L2, RATE, TARGET_NNZ, Parameter
+from thresher.rules.parameter import L1, L2, RATE, REFIT, TARGET_NNZ, Parameter
 from thresher.rules.rule import Rule
 
 STREAMING_RULES: dict[str, Rule] = {
@@ -48,6 +48,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 choices=("truncate", "round", "subgradient"),
             ),
             "target_nnz": TARGET_NNZ,
+            "refit": REFIT,
             "average": Parameter(
                 "Predict with the mean of the weights over all steps; it is exact under "
                 "truncation.",
@@ -65,6 +66,7 @@ STREAMING_RULES: dict[str, Rule] = {
             ),
         },
         hooks="regret",
+        refit_rule="truncated-gradient",
         penalty="gravity",
         penalty_reach=3.0,
         nonzero_store=True,
@@ -155,8 +157,10 @@ STREAMING_RULES: dict[str, Rule] = {
                 "Makes the first steps of each coordinate smaller.", 1.0, low=0.0, high=1e30
             ),
             "target_nnz": TARGET_NNZ,
+            "refit": REFIT,
         },
         steers=True,
+        refit_rule="ftrl",
         penalty="l1",
         penalty_unit="gradients",
         rate_from_rows="alpha",
@@ -197,7 +201,12 @@ STREAMING_RULES: dict[str, Rule] = {
                 choices=("auto",),
             ),
             "passes": Parameter(
-                "Always 1: for several passes FTRL is better.", 1, kind="choice", choices=(1,)
+                "Passes over the data. Each pass learns a model of its own, and the result is "
+                "their mean; so passes need different orders of the rows.",
+                1,
+                kind="integer",
+                low=1,
+                high=2**31,
             ),
         },
         losses=("logistic", "squared", "huber", "quantile", "poisson"),

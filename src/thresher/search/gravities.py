@@ -72,6 +72,8 @@ class GravityScale:
         The largest absolute value in the rows.
     rows : int
         Number of rows.
+    weight : float
+        Sum of the weights of the rows.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class GravityScale:
     ) -> None:
         self.loss = loss, epsilon, quantile
         self.centred, self.limit = centred, limit
-        self.rows, self.top, self.largest = 0, 0.0, 0.0
+        self.rows, self.weight, self.top, self.largest = 0, 0.0, 0.0, 0.0
         self._first = self._last = 0  # range of outputs in this reading
         self._clear()
 
@@ -107,6 +109,7 @@ class GravityScale:
             Number of outputs.
         """
         if len(self._keys) and self._slopes[0]:
+            self.weight = float(self._slopes[0])
             own, sums = self._sums[:, :1], self._sums[:, 1:]
             if self.centred:
                 sums -= own * (self._slopes[1:] / self._slopes[0])
@@ -206,7 +209,7 @@ def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64
     rule = RULES[estimator.rule]
     top = scale.largest * rule.penalty_reach
     if rule.penalty_unit == "gradients":
-        top *= scale.rows * estimator.passes
+        top *= scale.weight * estimator.passes
     elif rule.penalty_unit == "update":
         top = scale.top * estimator.eta0
     if not 0 < top < np.inf:

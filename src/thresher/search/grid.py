@@ -20,6 +20,7 @@ from thresher.training.lanes import Lane
 from thresher.training.scores import SCORES, Score
 
 _STEERED = (("target_nnz", None, "l1 is steered after the last row"),)
+_REFITTED = (("refit", False, "the rows are not read again with target_nnz"),)
 # Parameters of a reading of the rows: points that differ in them train separately.
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
 
@@ -187,6 +188,7 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
         ("max_density", None, "each model would stop at another time"),
         ("center", False, "each fold has another mean"),
         *(_STEERED if RULES[rule].steers else ()),
+        *(_REFITTED if params.get("target_nnz") is not None else ()),
     ):
         if params.get(name, allowed) != allowed:
             raise ParameterError(
@@ -208,7 +210,7 @@ def runs_of(points: Sequence[GridPoint]) -> list[list[GridPoint]]:
 def lanes_of(
     rule: str,
     params: Mapping[str, Any],
-    rows: int | None,
+    steps: int | None,
     width: int,
     clock: int = 0,
     classes: int = 2,
@@ -221,8 +223,8 @@ def lanes_of(
         A key of ``RULES``.
     params : mapping
         All parameters of an estimator of this rule.
-    rows : int or None
-        Rows it learns from in a pass, if known.
+    steps : int or None
+        Steps it makes in a pass, if known.
     width : int
         Number of features.
     clock : int
@@ -234,6 +236,6 @@ def lanes_of(
     plain = {**params, **({"certify": False} if "certify" in params else {})}
     if plain.get(rate) == "auto":
         plain[rate] = 1.0  # replaced after the first rows
-    numbers, words = core_args.core_parameters(rule, plain, rows, width)
+    numbers, words = core_args.core_parameters(rule, plain, steps, width)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

@@ -21,7 +21,7 @@ def lanes_for(params: Mapping[str, Any], outputs: int, width: int) -> int:
 def bytes_of(lanes: int, dtype: str, outputs: int, width: int) -> int:
     """Return the bytes of the weights of all outputs in a dense store."""
     size = 4 if dtype == "float32" else 8
-    cell = (outputs * (2 * lanes + 1) + 2) * size + 8
+    cell = (outputs * (2 * lanes + 2) + 2) * size + 8
     line = 64
     return width * (line if cell <= line else -(-cell // line) * line)
 

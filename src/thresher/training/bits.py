@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 
 from thresher.errors import ModelFileError
+from thresher.rules import RULES
 
 FIRST = 1  # the number of a behaviour that has never changed
 
@@ -22,11 +23,14 @@ BITS: dict[str, int] = {
     "summation": 1,  # the order in which products of a row, and losses of rows, are added
     "defaults": 1,  # the values of "auto"
     "comparison": 1,  # how a comparison splits rows and chooses parameters
+    "weights": 2,  # what the weight of a row means; 1: one step, times the weight
 }
 RULE_BITS: dict[str, int] = {}  # numbers of rules whose steps or state have changed
 
 
-def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
+def bits_of(
+    rule: str, shuffle: bool, named: bool = False, weighted: bool = False
+) -> dict[str, int]:
     """Return the behaviours that a run depends on, with their numbers.
 
     Parameters
@@ -37,6 +41,8 @@ def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
         Whether rows are shuffled.
     named : bool
         Whether features have names.
+    weighted : bool
+        Whether rows have weights other than 1.
 
     Examples
     --------
@@ -46,6 +52,7 @@ def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
     names = ["summation", "defaults"]
     names += ["shuffling"] if shuffle else []
     names += ["hashing"] if named else []
+    names += ["weights"] if weighted and RULES[rule].repeats_rows else []
     return {name: BITS[name] for name in names} | {rule: RULE_BITS.get(rule, FIRST)}
 
 

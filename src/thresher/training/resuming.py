@@ -52,9 +52,9 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     return found
 
 
-def _bits(trainer: Trainer) -> dict[str, int]:
+def _bits(trainer: Trainer, weighted: bool) -> dict[str, int]:
     plan = trainer.plan
-    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named)
+    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named, weighted)
 
 
 def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
@@ -70,7 +70,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
     }
     about = {
         "options": identity(t),
-        "bits": _bits(t),
+        "bits": _bits(t, not t.unit_weights),
         "source": t.source.facts(),
         "learning": learning,
         "passes": t.plan.passes,
@@ -110,11 +110,15 @@ def resume(trainer: Trainer) -> bool:
             f"{path}: is from a rule that needs all rows at once, and the rule {t.plan.rule} "
             f"learns row by row"
         )
-    check_bits(about.get("bits"), _bits(t), path, saved.version)
+    # Version 0.1.0 did not write `course`: of weights, only those of classes are known.
+    unit = about.get("course", {"unit_weights": t.requested.get("class_weight") is None})
+    check_bits(about.get("bits"), _bits(t, not unit["unit_weights"]), path, saved.version)
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
     _check_options(path, about["options"], identity(t), t.requested)
+    # Versions before the parameter `refit` did not refit.
+    t.refits = t.refits and "refit" in about["options"]
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(

@@ -56,7 +56,8 @@ def train(
             help=f"Rules that learn row by row: "
             f"{', '.join(rule for rule in RULES if RULES[rule].streams)}. Rules that hold all rows "
             f"in memory: {', '.join(rule for rule in RULES if not RULES[rule].streams)}. Default: "
-            f"ftrl; with --resume, the rule of the checkpoint.",
+            f"one-pass, or ftrl where one-pass cannot be used (it says why); with --resume, the "
+            f"rule of the checkpoint.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),

@@ -202,7 +202,9 @@ def check_same_run(
 
 def _bits(options: Mapping[str, Any], survey: SurveyResult) -> dict[str, int]:
     """Return the behaviours that a run depends on. A rule without `shuffle` always shuffles."""
-    return bits_of(options["rule"], options.get("shuffle", True) is not False, survey.named)
+    weighted = survey.weighted or options.get("class_weight") is not None
+    shuffle = options.get("shuffle", True) is not False
+    return bits_of(options["rule"], shuffle, survey.named, weighted)
 
 
 def _check_files(before: Manifest, now: Manifest) -> None:
