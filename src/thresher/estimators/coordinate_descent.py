@@ -16,6 +16,7 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model.model import Progress
+from thresher.rules import core_args
 from thresher.rules.parameter import AUTO_L1
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
@@ -47,10 +48,9 @@ class CoordinateDescent(MatrixEstimator):
         columns, count = _columns(X)
         total = X.shape[0] if weights is None else max(float(weights.sum()), 1e-300)
         l1 = AUTO_L1 / total if self.l1 == "auto" else float(self.l1)
+        epsilon = core_args.epsilon_of(self.rule, params)
         solvers = [
-            _core.CoordinateDescent(
-                columns, target, weights, self.loss, float(self.epsilon), l1, self.step
-            )
+            _core.CoordinateDescent(columns, target, weights, self.loss, epsilon, l1, self.step)
             for target in targets
         ]
         solving = SolverRun(
@@ -198,7 +198,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         step: str = "coordinate",
         passes: int = 1000,
         tol: float | None = 1e-3,
-        epsilon: float = 0.1,
+        epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
         random_state: Any = None,
@@ -247,7 +247,7 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         step: str = "coordinate",
         passes: int = 1000,
         tol: float | None = 1e-3,
-        epsilon: float = 0.1,
+        epsilon: float | str = "auto",
         fit_intercept: bool = True,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,

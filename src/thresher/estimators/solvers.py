@@ -19,6 +19,7 @@ from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES
 from thresher.model.model import Output
+from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
@@ -123,7 +124,7 @@ class MatrixEstimator(WholeMatrixEstimator):
         if evaluation is None:
             return None
         X, targets = evaluation
-        loss = self._loss(), float(getattr(self, "epsilon", 0.0)), 0.5
+        loss = self._loss(), core_args.epsilon_of(self.rule, self.get_params(deep=False)), 0.5
         outputs = zip(weights, intercepts, targets, strict=True)
         means = [_core.loss_values(*loss, X @ w + b, y)[0].mean() for w, b, y in outputs]
         return float(np.mean(means))

@@ -42,6 +42,18 @@ def loss_of(rule: str, params: Mapping[str, Any]) -> str:
     return str(params.get("loss", RULES[rule].losses[0]))
 
 
+def number_of(rule: str, params: Mapping[str, Any], name: str) -> float:
+    """Return a parameter as a number: "auto" is replaced if it does not depend on the rows."""
+    value = params[name]
+    auto = RULES[rule].parameters[name].auto
+    return float(auto if value == "auto" and auto is not None else value)
+
+
+def epsilon_of(rule: str, params: Mapping[str, Any]) -> float:
+    """Return the number for `epsilon`; 0 if the rule does not have it."""
+    return number_of(rule, params, "epsilon") if "epsilon" in params else 0.0
+
+
 def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
     """Return the number type in which a cache stores rows for a rule: that of its weights.
 
@@ -70,6 +82,10 @@ def core_parameters(
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
     values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
+    for name, value in values.items():
+        parameter = spec.parameters.get(name)
+        if value == "auto" and parameter is not None and parameter.auto is not None:
+            values[name] = parameter.auto
     for name, core_name in spec.core_names.items():
         values[core_name] = values.pop(name)
     for name in ("gravity", "l1"):

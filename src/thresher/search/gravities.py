@@ -240,7 +240,7 @@ def gravity_scale_of(
             f"there are no default gravities: give gravities, or set threshold='scaled'"
         )
     loss = core_args.loss_of(estimator.rule, params)
-    of_loss = float(params.get("epsilon", 0.0)), float(params.get("quantile", 0.5))
+    of_loss = core_args.epsilon_of(estimator.rule, params), float(params.get("quantile", 0.5))
     scale = GravityScale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
     if params.get("class_weight") == "balanced":
         classes = None  # then the source is read to count the rows of each class

@@ -108,8 +108,9 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoin
 
 def zero_loss_of(point: GridPoint) -> float:
     """Return the largest loss of a classifier that predicts zero, by the loss of a point."""
-    params = {"epsilon": 0.0, "quantile": 0.5, **point.params}
-    loss = point.loss, float(params["epsilon"]), float(params["quantile"])
+    epsilon = point.params.get("epsilon", 0.0)  # no loss of a classifier depends on it
+    epsilon = 0.0 if epsilon == "auto" else float(epsilon)
+    loss = point.loss, epsilon, float(point.params.get("quantile", 0.5))
     return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
 
 
