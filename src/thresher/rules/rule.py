@@ -45,7 +45,8 @@ class Rule:
     inverse_rate : str
         The parameter a, if the rule's steps are 1 / (a t); empty: they are not.
     rate_from_rows : str
-        The parameter whose "auto" is computed from the norms of the first rows; empty: none.
+        The parameter whose "auto" is computed from the norms of the first rows; empty: none. If
+        "auto" also stands for a number, only where targets are standardised.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     needs_width : bool

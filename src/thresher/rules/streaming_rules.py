@@ -81,7 +81,9 @@ STREAMING_RULES: dict[str, Rule] = {
         paper="Dekel: Linear Learning with Sparse Data (2017)",
         own={
             "alpha": Parameter(
-                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t). 'auto' is 1e-4.",
+                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t). 'auto' is 1e-4; "
+                "where targets are standardised, 0.02 times 1 plus the median squared norm of the "
+                "first 100 rows.",
                 "auto",
                 low=0.0,
                 open_low=True,
@@ -111,6 +113,7 @@ STREAMING_RULES: dict[str, Rule] = {
         },
         hooks="centring",
         inverse_rate="alpha",
+        rate_from_rows="alpha",
         cluster=("average",),
         estimators={"classifier": "AveragedSGDClassifier", "regressor": "AveragedSGDRegressor"},
     ),
