@@ -121,8 +121,9 @@ class ComparisonRows:
             )
         if self.unit != 1:
             found.append(
-                f"rules learned from labels divided by {self.unit:g}, and the chosen parameters "
-                f"are for these labels; errors are in the original unit"
+                f"rules learned from standardised labels (their standard deviation is "
+                f"{self.unit:.3g}), and the chosen parameters are for these labels; errors are in "
+                f"the original unit"
             )
         return found
 

@@ -75,6 +75,9 @@ class GravityScale:
         The largest absolute value in the rows.
     rows : int
         Number of rows.
+    unit : float
+        The user's unit of gravities: `largest` is in units of standardised targets, if targets are
+        standardised.
 
     Examples
     --------
@@ -92,7 +95,7 @@ class GravityScale:
     ) -> None:
         self.loss = loss, epsilon, quantile
         self.centred, self.limit = centred, limit
-        self.rows, self.top, self.largest = 0, 0.0, 0.0
+        self.rows, self.top, self.largest, self.unit = 0, 0.0, 0.0, 1.0
         self._first = self._last = 0  # range of outputs in this reading
         self._clear()
 
@@ -222,7 +225,7 @@ def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64
 
 def gravity_scale_of(
     estimator: Any, source: Source | MatrixSource, limit: int, classes: Any = None
-) -> tuple[GravityScale, float]:
+) -> GravityScale:
     """Return the scale of a source; reads it several times if memory requires it.
 
     Raises ParameterError if the unit of the estimator's l1 does not depend on the rows.
@@ -235,13 +238,6 @@ def gravity_scale_of(
         Largest size of the gradients, in bytes.
     classes : array, optional
         All labels of a source; by default the source is read once more to find them.
-
-    Returns
-    -------
-    GravityScale
-        In units of standardised targets, if targets are standardised.
-    float
-        The user's unit of gravities, in these units.
     """
     params, owner = estimator.get_params(deep=False), type(estimator).__name__
     if params.get("threshold", "scaled") == "paper":
@@ -280,9 +276,9 @@ def gravity_scale_of(
                 keys, starts = np.asarray(native.keys), np.asarray(native.starts)
                 values = np.asarray(native.values)
                 scale.add_sparse(values, keys, starts, targets.__getitem__, weights)
-    if targets_scale is None or targets_scale.sd == 0:
-        return scale, 1.0
-    return scale, targets_scale.unit / targets_scale.sd
+    if targets_scale is not None and targets_scale.sd > 0:
+        scale.unit = targets_scale.unit / targets_scale.sd
+    return scale
 
 
 def is_scaled(estimator: Any) -> bool:

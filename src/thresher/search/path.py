@@ -296,20 +296,19 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Targets of a regression are standardised if no number is given for a parameter that depends
         on their units. The lanes then have gravities in units of standardised targets.
         """
-        name, unit, standardised = self.param_name_, 1.0, False
-        if given is None:
-            scale, unit = gravity_scale_of(self.estimator, source, limit, classes)
-            given, standardised = (
-                default_gravities(self.estimator, scale),
-                is_scaled(self.estimator),
-            )
-        self.gravities_ = given * unit
+        name = self.param_name_
+        if given is not None:
+            self.gravities_ = given
+            return points_of(self.estimator, {name: given.tolist()})
+        scale = gravity_scale_of(self.estimator, source, limit, classes)
+        own = default_gravities(self.estimator, scale)
+        self.gravities_ = own * scale.unit
         points = points_of(self.estimator, {name: self.gravities_.tolist()})
-        if not standardised:
+        if not is_scaled(self.estimator):
             return points
         return [
             replace(point, standardised=True, lane_params={**point.params, name: gravity})
-            for point, gravity in zip(points, given.tolist(), strict=True)
+            for point, gravity in zip(points, own.tolist(), strict=True)
         ]
 
     def _conclude(self, splits: int, found: _Results, views: Mapping[int, Any]) -> None:

@@ -206,7 +206,7 @@ class LaneOutputs(Outputs):
         finite: bool = True,
     ) -> NDArray[np.float64]:
         """Return raw predictions of some lanes; parameters are those of `LaneTeam.predict`."""
-        raw = self.team.predict(batch, lanes, rows, average, finite)
+        raw = self.team.predict(batch, lanes, rows, average, finite=finite)
         return raw if self.scale is None else self.scale.restored(raw, self.clocks[lanes])
 
     def output(self, number: int, average: bool = False) -> Output:

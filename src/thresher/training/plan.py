@@ -394,14 +394,17 @@ def alpha_for(rule: str, block: Block) -> float:
     Where steps are 1 / (a t), a is 0.02 times the squared norm of row and intercept. The squared
     norm over a is then 50, the largest ratio with stable steps (R-14.10).
 
-    For FTRL and AdaGrad it is 1 for rows of norm 1. The first step changes each weight of a row by about alpha, so it changes the prediction by
-    about alpha times the squared norm: rows with many features need a smaller rate. The rate is
-    computed from the median norm of the first rows, so that a few huge rows do not change it.
+    For FTRL and AdaGrad it is 1 for rows of norm 1. The first step changes each weight of a row by
+    about alpha, so it changes the prediction by about alpha times the squared norm: rows with many
+    features need a smaller rate.
+
+    Both take the median norm of the first rows, so that a few huge rows do not change them.
     """
     starts, values = block.first_values(_FIRST_ROWS)
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
     square = float(np.median(np.diff(sums)))
-    if RULES[rule].inverse_rate:
+    if RULES[rule].inverse_rate:  # rows that are not finite are refused when they are learned
+        square = min(square, 1e30) if square >= 0 else 0.0
         return float(f"{_INVERSE_RATE * (1.0 + square):.2g}")
     norm = math.sqrt(square)
     return float(f"{1 / norm:.2g}") if norm > 0 else 1.0

@@ -35,8 +35,6 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values: dict[str, Any] = {"rule": plan.rule}
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
-    if not plan.standardised:
-        values = core_args.with_numbers(plan.rule, values)
     values |= {"seed": plan.seed, "tol": plan.tol}
     values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
     values |= source.identity()
@@ -119,7 +117,10 @@ def resume(trainer: Trainer) -> bool:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
     if t.plan.standardised and not about.get("standardised", False):
         t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
-    _check_options(path, about["options"], identity(t), t.requested)
+    before, now = about["options"], identity(t)
+    if not t.plan.standardised:
+        before, now = (core_args.with_numbers(t.plan.rule, values) for values in (before, now))
+    _check_options(path, before, now, t.requested)
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(
