@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -264,7 +265,10 @@ class Trainer:
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
         watched = self.records.watch is not None and not self.begun
         if watched and targets.rows and len(targets):
-            self.records.expect(*self.plan.zero_loss(targets, weights))
+            scale, plan = self.outputs.scale, self.plan
+            if scale is not None and scale.sd > 0:  # of rows learned before
+                plan = replace(plan, known_scale=scale.known)
+            self.records.expect(*plan.zero_loss(targets, weights))
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared
