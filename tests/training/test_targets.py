@@ -14,6 +14,7 @@ from thresher.losses import LOSSES
 from thresher.rules import RULES, core_args
 from thresher.search.folds import fold_numbers
 from thresher.stability import StreamingStabilitySelection
+from thresher.training.observer import Interrupted, Observer
 
 STREAMING = [
     spec.estimators["regressor"]
@@ -159,6 +160,55 @@ def test_partial_fit_goes_on_exactly(name):
     assert np.array_equal(whole.coef_, pieces.coef_)
     assert whole.intercept_ == pieces.intercept_
     assert np.allclose(whole.predict(X), X @ whole.coef_[0] + whole.intercept_)
+
+
+class StopsAt(Observer):
+    """Stops a run at its n-th visit of rows."""
+
+    def __init__(self, visit):
+        self.left = visit
+
+    def progress(self, trainer):
+        self.left -= 1
+
+    def stops(self):
+        return self.left == 0
+
+
+def source():
+    X, y = diabetes()
+    return thresher.scan(
+        lambda: ((X[at : at + 100], y[at : at + 100]) for at in range(0, 442, 100))
+    )
+
+
+@pytest.mark.parametrize("name", ["TruncatedGradientRegressor", "FTRLRegressor"])
+@pytest.mark.parametrize("visit", [1, 3, 5, 8])
+def test_a_resumed_run_goes_on_exactly(name, visit, tmp_path):
+    made = getattr(thresher, name)(passes=2, random_state=0)
+    whole = clone(made).fit(source())
+    with pytest.raises(Interrupted):
+        clone(made).fit(source(), checkpoint=tmp_path / "run", observer=StopsAt(visit))
+    resumed = clone(made).fit(source(), checkpoint=tmp_path / "run", resume=True)
+    assert np.array_equal(resumed.coef_, whole.coef_)
+    assert resumed.intercept_ == whole.intercept_
+    assert [r.loss for r in resumed.history_] == [r.loss for r in whole.history_]
+
+
+def test_an_old_checkpoint_goes_on_in_the_units_of_y(tmp_path, monkeypatch):
+    made = thresher.TruncatedGradientRegressor(passes=2, random_state=0)
+    with monkeypatch.context() as old:
+        old.setattr(core_args, "standardises", lambda *arguments: False)
+        whole = clone(made).set_params(epsilon=0.1).fit(source())
+        with pytest.raises(Interrupted):
+            clone(made).set_params(epsilon=0.1).fit(
+                source(), checkpoint=tmp_path / "run", observer=StopsAt(3)
+            )
+    resumed = clone(made).fit(source(), checkpoint=tmp_path / "run", resume=True)
+    assert np.array_equal(resumed.coef_, whole.coef_)
+    assert not np.array_equal(resumed.coef_, clone(made).fit(source()).coef_)
+    more = pickle.loads(pickle.dumps(resumed)).partial_fit(*diabetes())
+    assert np.isfinite(more.coef_).all()
 
 
 def test_rows_before_a_bad_row_count():
