@@ -211,7 +211,7 @@ def test_the_first_part_with_rows_decides_alpha() -> None:
     case = two_parts(passes=1, alpha="auto")
     case.rows[0][0] = (np.zeros((0, WIDTH)), np.zeros(0))
     with case.job() as job:
-        want = alpha_for(next(iter(job.rows.source(1).blocks())))
+        want = alpha_for(job.rule, next(iter(job.rows.source(1).blocks())))
     assert run(case)[0].learned.facts["alpha"] == want
 
 

@@ -16,6 +16,7 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model.model import Progress
+from thresher.rules import core_args
 from thresher.rules.parameter import AUTO_L1
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
@@ -47,11 +48,11 @@ class CoordinateDescent(MatrixEstimator):
         columns, count = _columns(X)
         total = X.shape[0] if weights is None else max(float(weights.sum()), 1e-300)
         l1 = AUTO_L1 / total if self.l1 == "auto" else float(self.l1)
+        scale, learned = self._standardised(targets, weights)
+        epsilon = core_args.epsilon_of(self.rule, params, scale is not None)
         solvers = [
-            _core.CoordinateDescent(
-                columns, target, weights, self.loss, float(self.epsilon), l1, self.step
-            )
-            for target in targets
+            _core.CoordinateDescent(columns, target, weights, self.loss, epsilon, l1, self.step)
+            for target in learned
         ]
         solving = SolverRun(
             type(self).__name__, self.rule, self.get_params(deep=False),
@@ -87,13 +88,15 @@ class CoordinateDescent(MatrixEstimator):
             self._record(
                 solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
-                [solver.intercept() for solver in solvers],
+                [solver.intercept() for solver in solvers], scale,
             )  # fmt: skip
             if solving.stopped or not active:
                 break
             if scan < self.passes:
                 solving.checkpoint_if_due(state)
-        self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
+        slope = 1.0 if scale is None or scale.sd == 0 else scale.unit / scale.sd  # the user's unit
+        violations = [solver.violation(self.fit_intercept) for solver in solvers]
+        self.violation_, goals = slope * np.array(violations), [slope * goal for goal in goals]
         if self.tol and not solving.stopped and (self.violation_ > goals).any():
             run.observer.warn(
                 f"{type(self).__name__}: after {self.passes} scans the optimality conditions are "
@@ -101,7 +104,7 @@ class CoordinateDescent(MatrixEstimator):
                 f"more passes, or a larger tol",
                 ConvergenceWarning,
             )
-        found = [output(solver.weights(), solver.intercept()) for solver in solvers]
+        found = [output(solver.weights(), solver.intercept(), scale) for solver in solvers]
         return self._keep(params, X.shape, found, solving)
 
     def _draws(
@@ -198,7 +201,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         step: str = "coordinate",
         passes: int = 1000,
         tol: float | None = 1e-3,
-        epsilon: float = 0.1,
+        epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
         random_state: Any = None,
@@ -247,7 +250,7 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         step: str = "coordinate",
         passes: int = 1000,
         tol: float | None = 1e-3,
-        epsilon: float = 0.1,
+        epsilon: float | str = "auto",
         fit_intercept: bool = True,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,

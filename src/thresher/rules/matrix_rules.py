@@ -174,6 +174,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("auto",),
                 symbol="lambda",
+                fixes_units=True,
             ),
             "step": Parameter(
                 "'coordinate': the step of coordinate j is 1 / (beta mean(x_j^2)), where beta is "
@@ -232,6 +233,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("safe",),
                 symbol="1/gamma",
+                fixes_units=True,
             ),
             "passes": Parameter(
                 "Largest number of iterations.", 1000, kind="integer", low=1, high=2**31

@@ -45,7 +45,8 @@ class Rule:
     inverse_rate : str
         The parameter a, if the rule's steps are 1 / (a t); empty: they are not.
     rate_from_rows : str
-        The parameter whose "auto" is computed from the norms of the first rows; empty: none.
+        The parameter whose "auto" is computed from the norms of the first rows; empty: none. If
+        "auto" also stands for a number, only where targets are standardised.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     repeats_rows : bool
@@ -63,6 +64,8 @@ class Rule:
         Whether a learner records facts about its rows, which certificates need.
     steers : bool
         Whether the core adjusts the penalty towards target_nnz again after the last row.
+    standardises_in_core : bool
+        Whether the core standardises the targets of a regression; then the trainer does not.
     refit_rule : str
         The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
         they stay as they are. A rule that has it also has the parameters target_nnz and refit.
@@ -103,6 +106,7 @@ class Rule:
     separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
+    standardises_in_core: bool = False
     refit_rule: str = ""
     ends_by_itself: bool = False
     penalty: str | None = None

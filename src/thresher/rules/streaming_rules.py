@@ -23,6 +23,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("auto",),
                 symbol="g",
+                fixes_units=True,
             ),
             "period": Parameter(
                 "Number of steps between truncations; each shrinks by `period` steps' gravity.",
@@ -38,6 +39,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 math.inf,
                 low=0.0,
                 symbol="theta",
+                fixes_units=True,
             ),
             "shrink": Parameter(
                 "'truncate' shrinks weights towards zero and stops at zero; 'round' sets weights "
@@ -81,12 +83,17 @@ STREAMING_RULES: dict[str, Rule] = {
         paper="Dekel: Linear Learning with Sparse Data (2017)",
         own={
             "alpha": Parameter(
-                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t).",
-                1e-4,
+                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t). 'auto' is 1e-4; "
+                "where targets are standardised, 0.02 times 1 plus the median squared norm of the "
+                "first 100 rows.",
+                "auto",
                 low=0.0,
                 open_low=True,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda",
+                auto=1e-4,
+                fixes_units=True,
             ),
             "average": Parameter(
                 "Predict with the mean of the weights over all steps; False: with the last "
@@ -108,6 +115,7 @@ STREAMING_RULES: dict[str, Rule] = {
         },
         hooks="centring",
         inverse_rate="alpha",
+        rate_from_rows="alpha",
         cluster=("average",),
         estimators={"classifier": "AveragedSGDClassifier", "regressor": "AveragedSGDRegressor"},
     ),
@@ -137,13 +145,18 @@ STREAMING_RULES: dict[str, Rule] = {
         own={
             "l1": Parameter(
                 "Lasso penalty, as published: it acts on the sum of the gradients, and does not "
-                "grow with the number of rows.",
-                0.3,
+                "grow with the number of rows. 'auto' is 0.3.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda_1",
+                auto=0.3,
+                fixes_units=True,
             ),
-            "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
+            "l2": Parameter(
+                "Ridge penalty, as published.", 0.0, low=0.0, high=1e30, fixes_units=True
+            ),
             "alpha": Parameter(
                 "Learning rate of each coordinate. 'auto' is 1 over the median norm of the first "
                 "100 rows.",
@@ -151,10 +164,18 @@ STREAMING_RULES: dict[str, Rule] = {
                 low=1e-30,
                 high=1e30,
                 choices=("auto",),
+                regressor_default="auto",
                 shell_default="auto",
+                fixes_units=True,
             ),
             "beta": Parameter(
-                "Makes the first steps of each coordinate smaller.", 1.0, low=0.0, high=1e30
+                "Makes the first steps of each coordinate smaller. 'auto' is 1.",
+                "auto",
+                low=0.0,
+                high=1e30,
+                choices=("auto",),
+                auto=1.0,
+                fixes_units=True,
             ),
             "target_nnz": TARGET_NNZ,
             "refit": REFIT,
@@ -191,6 +212,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 help="Keep at most this number of nonzero weights per output: those that matter "
                 "most for the predictions. None: no limit.",
             ),
+            "refit": REFIT,
             "epsilon": Parameter(
                 "The error at which huber becomes linear. 'auto' is one standard deviation of the "
                 "targets.",
@@ -212,6 +234,8 @@ STREAMING_RULES: dict[str, Rule] = {
         losses=("logistic", "squared", "huber", "quantile", "poisson"),
         without=("epsilon", "passes"),
         diverges=False,  # no step overshoots
+        standardises_in_core=True,
+        refit_rule="ftrl",
         estimators={"classifier": "OnePassClassifier", "regressor": "OnePassRegressor"},
     ),
     "adagrad": Rule(
@@ -227,13 +251,17 @@ STREAMING_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("auto",),
                 symbol="eta",
+                fixes_units=True,
             ),
             "delta": Parameter(
-                "Makes the first steps of each coordinate smaller.",
-                0.1,
+                "Makes the first steps of each coordinate smaller. 'auto' is 0.1.",
+                "auto",
                 low=1e-10,
                 high=1e30,
+                choices=("auto",),
                 symbol="delta",
+                auto=0.1,
+                fixes_units=True,
             ),
         },
         penalty="l1",
@@ -257,6 +285,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("auto",),
                 symbol="gamma",
+                fixes_units=True,
             ),
             "boost": Parameter(
                 "Adds strength * boost / sqrt(t) to l1, so that early models are sparser.",
@@ -264,6 +293,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 low=0.0,
                 high=1e30,
                 symbol="rho",
+                fixes_units=True,
             ),
         },
         penalty="l1",
@@ -339,12 +369,16 @@ STREAMING_RULES: dict[str, Rule] = {
         "(ICML 2009): SMIDAS",
         own={
             "l1": Parameter(
-                "Each step shrinks every coordinate of the dual vector by this; see threshold.",
+                "Each step shrinks every coordinate of the dual vector by this; see threshold. "
+                "'auto' is 1e-5.",
                 1e-4,
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda",
-                regressor_default=1e-5,
+                regressor_default="auto",
+                auto=1e-5,
+                fixes_units=True,
             ),
             "threshold": Parameter(
                 "'paper': each step shrinks by l1; 'scaled': by eta * l1, so that l1 is in units "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -260,7 +261,7 @@ class Trainer:
         if self._last_prepared is not None and block is self.last_block:
             return self._last_prepared
         if self.plan.waits_for_rows and block.rows:
-            self.set_plan(self.plan.with_rate(alpha_for(block)))
+            self.set_plan(self.plan.with_rate(alpha_for(self.plan.rule, block)))
         new = arrivals(self.plan.labels, self.outputs, visit)
         targets = self.plan.labels.targets(block)
         self.capacity.grow_for(block, self.outputs)
@@ -268,7 +269,10 @@ class Trainer:
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
         watched = self.records.watch is not None and not self.begun
         if watched and targets.rows and len(targets):
-            self.records.expect(*self.plan.zero_loss(targets, weights))
+            scale, plan = self.outputs.scale, self.plan
+            if scale is not None and scale.sd > 0:  # of rows learned before
+                plan = replace(plan, known_scale=scale.known)
+            self.records.expect(*plan.zero_loss(targets, weights))
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared
@@ -289,9 +293,14 @@ class Trainer:
         self._due = False
         counted = end or self.records.steps >= self.capacity.count_from_row
         self.records.add(self.outputs, counted, self.options.observer.warn, valid, end)
+        warning = None if self.outputs.scale is None else self.outputs.scale.warning()
+        if warning is not None:
+            self.options.observer.warn(f"{self.plan.owner}: {warning}")
 
     def _end_pass(self) -> None:
         # First, because it may be interrupted: the state is still that after the last block.
+        if self.outputs.scale is not None:
+            self.outputs.scale.fixed = True  # later passes have the mean and sd of all rows
         valid = None if self.valid is None else self.valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")

@@ -224,7 +224,7 @@ class AveragePartPiece(Piece):
 
     def _rate(self) -> float | None:
         blocks = self.job.rows.source(self.number).blocks(dtype=str(self.job.params["dtype"]))
-        return next((alpha_for(block) for block in blocks if block.rows), None)
+        return next((alpha_for(self.job.rule, block) for block in blocks if block.rows), None)
 
     def state(self) -> Arrays:
         """Return the clocks."""
