@@ -90,7 +90,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
     ) -> Self:
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        kept = self._kept(X.shape[1])
+        kept = self._kept(*X.shape)
         evaluation = self._checked_eval_set(eval_set)
         targets = self._targets(y)
         problem = LeastSquares(X, targets[0], weights, bool(self.fit_intercept))
@@ -154,9 +154,9 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         largest = problem.largest_eigenvalue()
         return 1.0 / largest if largest > 0 else 1.0
 
-    def _kept(self, width: int) -> int:
+    def _kept(self, rows: int, width: int) -> int:
         if self.n_nonzero is None:
-            return max(1, width // 10)
+            return min(width, max(10, rows // 10, width // 10))
         if self.n_nonzero > width:
             raise ParameterError(
                 owner=type(self).__name__,

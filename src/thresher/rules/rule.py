@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from thresher.errors import Words
 from thresher.losses import LOSSES, SELECTABLE_LOSSES, Task
-from thresher.rules.parameter import COMMON, Parameter, loss_parameter
+from thresher.rules.parameter import AUTO_GRAVITY, COMMON, Parameter, loss_parameter
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ class Rule:
         The parameter a, if the rule's steps are 1 / (a t); empty: they are not.
     rate_from_rows : str
         The parameter whose "auto" is computed from the norms of the first rows; empty: none.
+    auto_rate : mapping
+        The value of `rate_from_rows` for rows of norm 1, by task, where it is not 1. For an
+        `inverse_rate`, it is to be divided by the number of steps.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     needs_width : bool
@@ -64,6 +67,8 @@ class Rule:
         Whether training ends after a pass without updates.
     penalty : str or None
         The parameter that makes weights zero.
+    auto_penalty : float
+        The value of "auto" of a penalty in units of the objective, times the number of rows.
     penalty_unit : {"objective", "gradients", "update"}
         What the penalty acts on: the mean loss, the sum of the gradients, or each update.
     penalty_reach : float
@@ -89,6 +94,7 @@ class Rule:
     auto_eta: Mapping[str, float] = field(default_factory=dict)
     inverse_rate: str = ""
     rate_from_rows: str = ""
+    auto_rate: Mapping[Task, float] = field(default_factory=dict)
     streams: bool = True
     needs_width: bool = False
     diverges: bool = True
@@ -98,6 +104,7 @@ class Rule:
     steers: bool = False
     ends_by_itself: bool = False
     penalty: str | None = None
+    auto_penalty: float = AUTO_GRAVITY
     penalty_unit: Literal["objective", "gradients", "update"] = "objective"
     penalty_reach: float = 1.0
     nonzero_store: bool = False

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.source import Source
 
-_FIRST_ROWS = 100  # rows whose norms decide the rate of FTRL
+_FIRST_ROWS = 100  # rows whose norms decide a rate
 
 
 @dataclass(frozen=True)
@@ -211,6 +211,11 @@ class TrainingPlan:
         rate = RULES[self.rule].rate_from_rows
         return bool(rate) and self.params.get(rate) == "auto"
 
+    def rate_for(self, block: Block) -> float:
+        """Return the rate that suits the first rows."""
+        steps = self.rows * self.passes if self.rows else None
+        return core_args.rate_for(self.rule, self.task, self.loss, norm_of(block), steps)
+
     def with_rate(self, alpha: float) -> TrainingPlan:
         """Return the plan with a rate computed from the first rows."""
         return replace(self, params={**self.params, RULES[self.rule].rate_from_rows: alpha})
@@ -360,14 +365,12 @@ def _width(
     return (0, not source.named) if hashed else (1, True)
 
 
-def alpha_for(block: Block) -> float:
-    """Return a rate for FTRL that suits the norm of the rows: 1 for rows of norm 1.
+def norm_of(block: Block) -> float:
+    """Return the median norm of the first rows, so that a few huge rows do not change it.
 
-    The first step changes each weight of a row by about alpha, so it changes the prediction by
-    about alpha times the squared norm: rows with many features need a smaller rate. The rate is
-    computed from the median norm of the first rows, so that a few huge rows do not change it.
+    It is 1 if most rows are empty, or have values that are not finite.
     """
     starts, values = block.first_values(_FIRST_ROWS)
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
     norm = math.sqrt(float(np.median(np.diff(sums))))
-    return float(f"{1 / norm:.2g}") if norm > 0 else 1.0
+    return norm if 0 < norm < math.inf else 1.0

@@ -26,7 +26,7 @@ from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
-from thresher.training.plan import TrainingPlan, alpha_for
+from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, mean_since
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
@@ -120,7 +120,7 @@ class Trainer:
         self._last_prepared: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
         self._due = self.begun = False  # whether a record is due; whether rows were seen
         self._written = time.monotonic()
-        if self.fresh:
+        if self.fresh and not plan.waits_for_rows:  # otherwise `set_plan` calls it
             self.hooks.begin(self)
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class Trainer:
         if self._last_prepared is not None and block is self.last_block:
             return self._last_prepared
         if self.plan.waits_for_rows and block.rows:
-            self.set_plan(self.plan.with_rate(alpha_for(block)))
+            self.set_plan(self.plan.with_rate(self.plan.rate_for(block)))
         new = arrivals(self.plan.labels, self.outputs, visit)
         targets = self.plan.labels.targets(block)
         self.capacity.grow_for(block, self.outputs)
