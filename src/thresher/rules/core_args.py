@@ -120,26 +120,30 @@ def core_parameters(
     return number_values, words
 
 
-def rate_for(rule: str, task: Task, loss: str, norm: float, steps: int | None = None) -> float:
+def rate_for(
+    rule: str, task: Task, params: Mapping[str, Any], norm: float, steps: int | None = None
+) -> float:
     """Return the parameter `rate_from_rows` of a rule for rows of this norm.
 
     The first step of FTRL or AdaGrad changes each weight of a row by about alpha, so it changes the
     prediction by about alpha times the squared norm: rows with many features need a smaller rate.
     Steps of 1 / (alpha t) suit the rows if the last of `steps` steps is about 1 / norm^2; with a
-    loss whose slope has no bound, the first steps must not be much longer than that (R-14.10).
+    loss whose slope has no bound, the first steps must not be much longer than that (R-14.10). An
+    update of the perceptron changes the prediction of its row by eta0 times the squared norm.
 
     Examples
     --------
-    >>> rate_for("adagrad", "classifier", "logistic", norm=4.0)
+    >>> rate_for("adagrad", "classifier", {"loss": "logistic"}, norm=4.0)
     0.25
-    >>> rate_for("averaged-sgd", "classifier", "logistic", norm=1.0, steps=1000)
+    >>> rate_for("averaged-sgd", "classifier", {"loss": "logistic"}, norm=1.0, steps=1000)
     0.002
     """
     spec = RULES[rule]
     factor = spec.auto_rate.get(task, 1.0)
     if spec.rate_from_rows == spec.inverse_rate:
-        least = 0.0 if LOSSES[loss].largest_slope is not None else 0.1
-        rate = max(factor / (steps or _UNKNOWN_STEPS), least) * norm * norm
-    else:
-        rate = factor / norm
+        bounded = LOSSES[loss_of(rule, params)].largest_slope is not None
+        factor = max(factor / (steps or _UNKNOWN_STEPS), 0.0 if bounded else 0.1)
+    elif spec.norm_power > 0:
+        factor *= float(params["eta0"])
+    rate = factor * norm**spec.norm_power
     return min(max(float(f"{rate:.2g}"), 1e-30), 1e30)

@@ -49,6 +49,8 @@ class Rule:
     auto_rate : mapping
         The value of `rate_from_rows` for rows of norm 1, by task, where it is not 1. For an
         `inverse_rate`, it is to be divided by the number of steps.
+    norm_power : int
+        The power of the norm that `rate_from_rows` is proportional to.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     needs_width : bool
@@ -95,6 +97,7 @@ class Rule:
     inverse_rate: str = ""
     rate_from_rows: str = ""
     auto_rate: Mapping[Task, float] = field(default_factory=dict)
+    norm_power: int = -1
     streams: bool = True
     needs_width: bool = False
     diverges: bool = True

@@ -115,6 +115,7 @@ STREAMING_RULES: dict[str, Rule] = {
         inverse_rate="alpha",
         rate_from_rows="alpha",
         auto_rate={"classifier": 2.0, "regressor": 2.0},
+        norm_power=2,
         cluster=("average",),
         estimators={"classifier": "AveragedSGDClassifier", "regressor": "AveragedSGDRegressor"},
     ),
@@ -255,10 +256,13 @@ STREAMING_RULES: dict[str, Rule] = {
         losses=("margin",),
         own={
             "margin": Parameter(
-                "Only rows with y w.x at or below this update the weights.",
-                1.0,
+                "Only rows with y w.x at or below this update the weights. 'auto' is 3 eta0 times "
+                "the squared median norm of the first 100 rows; in the cluster's mode 'columns', "
+                "3 eta0.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="tau",
             ),
             "l1": Parameter(
@@ -303,6 +307,9 @@ STREAMING_RULES: dict[str, Rule] = {
         without=("epsilon", "quantile"),
         core_names={"margin": "epsilon"},
         diverges=False,  # its weights grow, but have a bound
+        rate_from_rows="margin",
+        auto_rate={"classifier": 3.0},
+        norm_power=2,
         hooks="levels",
         separate_outputs=True,
         keeps_facts=True,

@@ -23,7 +23,12 @@ BITS: dict[str, int] = {
     "defaults": 1,  # the values of "auto"
     "comparison": 1,  # how a comparison splits rows and chooses parameters
 }
-RULE_BITS: dict[str, int] = {}  # numbers of rules whose steps or state have changed
+RULE_BITS: dict[str, int] = {  # numbers of rules whose steps, state or automatic values have changed
+    "adagrad": 2,  # l1
+    "dual-averaging": 2,  # strength
+    "hard-threshold": 2,  # n_nonzero
+    "mirror-descent": 2,  # eta0
+}
 
 
 def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:

@@ -214,7 +214,7 @@ class TrainingPlan:
     def rate_for(self, block: Block) -> float:
         """Return the rate that suits the first rows."""
         steps = self.rows * self.passes if self.rows else None
-        return core_args.rate_for(self.rule, self.task, self.loss, norm_of(block), steps)
+        return core_args.rate_for(self.rule, self.task, self.params, norm_of(block), steps)
 
     def with_rate(self, alpha: float) -> TrainingPlan:
         """Return the plan with a rate computed from the first rows."""
