@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
+from thresher.data.matrix_source import MatrixBlock
 from thresher.errors import DataError, ParameterError, StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
 from thresher.model.model import Progress
+from thresher.training.plan import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 
@@ -93,6 +95,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         kept = self._kept(*X.shape)
         evaluation = self._checked_eval_set(eval_set)
         targets = self._targets(y)
+        warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
         problem = LeastSquares(X, targets[0], weights, bool(self.fit_intercept))
         solving = SolverRun(
             type(self).__name__, self.rule, self.get_params(deep=False),

@@ -23,7 +23,7 @@ BITS: dict[str, int] = {
     "defaults": 1,  # the values of "auto"
     "comparison": 1,  # how a comparison splits rows and chooses parameters
 }
-RULE_BITS: dict[str, int] = {  # numbers of rules whose steps, state or automatic values have changed
+RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values have changed
     "adagrad": 2,  # l1
     "dual-averaging": 2,  # strength
     "hard-threshold": 2,  # n_nonzero

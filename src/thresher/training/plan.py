@@ -22,6 +22,8 @@ from thresher.data.labels import (
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
+from thresher.health import columns
+from thresher.health.watch import ColumnScaleWarning
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors
@@ -31,9 +33,13 @@ from thresher.training.shared_outputs import SparseOutputs
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.matrix_source import MatrixBlock
     from thresher.data.source import Source
+    from thresher.training.observer import Observer
 
 _FIRST_ROWS = 100  # rows whose norms decide a rate
+_CHECKED_ROWS = 500  # most rows in which sizes of columns are compared,
+_CHECKED_VALUES = 50_000  # and about the most values
 
 
 @dataclass(frozen=True)
@@ -374,3 +380,13 @@ def norm_of(block: Block) -> float:
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
     norm = math.sqrt(float(np.median(np.diff(sums))))
     return norm if 0 < norm < math.inf else 1.0
+
+
+def warn_of_columns(block: Block | MatrixBlock, owner: str, observer: Observer) -> None:
+    """Warn if columns in the first rows differ so much in size that one rate does not suit all."""
+    few = len(block.first_values(10)[1])  # values of up to 10 rows
+    rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
+    keys, (_, values) = block.first_keys(rows), block.first_values(rows)
+    message = columns.warning_of(keys, values)
+    if message is not None:
+        observer.warn(f"{owner}: {message}", ColumnScaleWarning)

@@ -26,7 +26,7 @@ from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
-from thresher.training.plan import TrainingPlan
+from thresher.training.plan import TrainingPlan, warn_of_columns
 from thresher.training.records import Records, mean_since
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
@@ -265,6 +265,8 @@ class Trainer:
         watched = self.records.watch is not None and not self.begun
         if watched and targets.rows and len(targets):
             self.records.expect(*self.plan.zero_loss(targets, weights))
+        if self.fresh and not self.begun:
+            warn_of_columns(block, self.plan.owner, self.options.observer)
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared
