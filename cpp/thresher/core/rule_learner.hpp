@@ -125,7 +125,7 @@ class RuleLearner final : public WithAbilities<R> {
         if constexpr (requires { rule_.count_updated_row(0); }) rule_.count_updated_row(rows.row());
       }
       rule_.finish(g);
-      tally_.add(outcome, weight);
+      tally_.add(outcome, weight, rows.unit());
       if constexpr (LedgerRule<R>)
         if (rule_.sweep_due()) [[unlikely]]
           sweep(dead);

@@ -293,7 +293,7 @@ class LineLanes final : public Lanes {
     LaneLosses& losses = member.losses;
     const double scale = row_scale(losses.of[0], rows), weight = rows.weight();
     group.open(row, scale, losses.dot.data(), losses.p.data());
-    losses.tell(batch, rows.row(), told);
+    losses.tell(batch, rows.row(), member.clock, told);
     // The intercept's x is 1, so the gradient is at least g.
     const double norm = std::max(1.0, scale * std::sqrt(squares));
     const double bound = group.see(scale * scale * squares, weight, norm);
@@ -302,7 +302,7 @@ class LineLanes final : public Lanes {
       stop(member, bound, batch, rows.row());
     if (weighed.any) group.close(row, losses.g.data(), scale);
     const bool sweep_due = group.finish(losses.g.data());
-    losses.add(weight);
+    losses.add(weight, told.unit(rows.row(), member.clock));
     if (sweep_due) [[unlikely]] {
       store_.each([&](std::uint64_t, const Cell<Real>& cell) { group.settle(cell); });
       if (group.slots().outside()) store_.clear_stamps(group.slots().stamp());

@@ -39,9 +39,9 @@ class LaneLosses {
   std::vector<double> dot, p, g;  // per slot: inner product, prediction, weighted slope
 
   // Sets the targets of all lanes for a row.
-  void tell(const Batch& batch, std::int64_t row, const Told& told) {
+  void tell(const Batch& batch, std::int64_t row, std::int64_t clock, const Told& told) {
     if (of_class_.empty()) {
-      std::fill(y_.begin(), y_.end(), batch.labels[row]);
+      std::fill(y_.begin(), y_.end(), told.label(batch, row, clock, -1));
       return;
     }
     std::fill(y_.begin(), y_.end(), told.low);
@@ -62,9 +62,11 @@ class LaneLosses {
     return kernels_.given(row(), weight, rates, bound);
   }
 
-  // Adds the row to the tallies.
-  void add(double weight) {
+  // Adds the row to the tallies; `unit` is that of the values.
+  void add(double weight, double unit) {
     common_.rows += 1, common_.weight += weight;
+    if (unit != 1.0)
+      for (double& value : value_) value *= unit;
     if (weight == 1.0) {
       if (kernels_.add(row(), sum_.data(), product_.data()) > 1e300) [[unlikely]]
         for (std::size_t s = 0; s < sum_.size(); ++s)

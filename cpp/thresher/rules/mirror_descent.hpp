@@ -87,7 +87,7 @@ class MirrorDescent final : public Learner, public RoundLearner {
       if (relative_) norms_.finish();
       last_eta_ = eta;
       ++t_;
-      tally_.add(outcome, weight);
+      tally_.add(outcome, weight, rows.unit());
     }
     return visit.last - visit.first;
   }

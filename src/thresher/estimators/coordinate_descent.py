@@ -49,10 +49,11 @@ class CoordinateDescent(MatrixEstimator):
         columns, count = _columns(X)
         total = X.shape[0] if weights is None else max(float(weights.sum()), 1e-300)
         l1 = AUTO_L1 / total if self.l1 == "auto" else float(self.l1)
-        epsilon = core_args.epsilon_of(self.rule, params)
+        scale, learned = self._standardised(targets, weights)
+        epsilon = core_args.epsilon_of(self.rule, params, scale is not None)
         solvers = [
             _core.CoordinateDescent(columns, target, weights, self.loss, epsilon, l1, self.step)
-            for target in targets
+            for target in learned
         ]
         solving = SolverRun(
             type(self).__name__, self.rule, self.get_params(deep=False),
@@ -92,13 +93,15 @@ class CoordinateDescent(MatrixEstimator):
             self._record(
                 solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
-                [solver.intercept() for solver in solvers],
+                [solver.intercept() for solver in solvers], scale,
             )  # fmt: skip
             if solving.stopped or not active:
                 break
             if scan < self.passes:
                 solving.checkpoint_if_due(state)
-        self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
+        slope = 1.0 if scale is None or scale.sd == 0 else scale.unit / scale.sd  # the user's unit
+        violations = [solver.violation(self.fit_intercept) for solver in solvers]
+        self.violation_, goals = slope * np.array(violations), [slope * goal for goal in goals]
         if self.tol and not solving.stopped and (self.violation_ > goals).any():
             run.observer.warn(
                 f"{type(self).__name__}: after {self.passes} scans the optimality conditions are "
@@ -113,7 +116,7 @@ class CoordinateDescent(MatrixEstimator):
                 f"(thresher.preprocessing.UnitVarianceScaler)",
                 ConvergenceWarning,
             )
-        found = [output(solver.weights(), solver.intercept()) for solver in solvers]
+        found = [output(solver.weights(), solver.intercept(), scale) for solver in solvers]
         return self._keep(params, X.shape, found, solving)
 
     def _draws(

@@ -15,6 +15,7 @@ from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.source import Source
+from thresher.data.targets import Targets
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES
@@ -23,6 +24,7 @@ from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
+from thresher.training.target_scale import TargetScale
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -100,6 +102,18 @@ class MatrixEstimator(WholeMatrixEstimator):
             )
         )
 
+    def _standardised(
+        self, targets: Targets, weights: NDArray[np.float64] | None
+    ) -> tuple[TargetScale | None, Targets]:
+        """Return the scale of the targets, and the targets in it; None: they stay as they are."""
+        params = self.get_params(deep=False)
+        if not core_args.standardises(self.rule, self.task, params):
+            return None, targets
+        degree, centred = LOSSES[self._loss()].degree, bool(params["fit_intercept"])
+        scale = TargetScale.of(degree, centred, targets[0], weights)
+        labels = scale.standardise(targets[0], weights).labels.ravel()
+        return scale, Targets.of_values(labels)
+
     def _record(
         self,
         run: SolverRun,
@@ -108,29 +122,52 @@ class MatrixEstimator(WholeMatrixEstimator):
         rate: float,
         weights: Sequence[NDArray[np.float64]],
         intercepts: Sequence[float],
+        scale: TargetScale | None = None,
     ) -> None:
-        """Record a pass, with the weights and intercepts of the outputs at its end."""
+        """Record a pass, with the weights and intercepts of the outputs at its end.
+
+        `scale` is that of the targets, if they are standardised.
+        """
+        if scale is not None:
+            objective *= scale.unit
+            weights = [scale.sd * w for w in weights]
+            intercepts = [scale.mean + scale.sd * b for b in intercepts]
         run.record(
             examples=(len(run.history) + 1) * int(run.rows[0].shape[0]),
             loss=objective,
             nonzeros=int(sum(np.count_nonzero(w) for w in weights)),
             rate=rate,
-            valid_loss=self._valid_loss(evaluation, weights, intercepts),
+            valid_loss=self._valid_loss(evaluation, weights, intercepts, scale),
         )
 
     def _valid_loss(
-        self, evaluation: Any, weights: Sequence[NDArray[np.float64]], intercepts: Sequence[float]
+        self,
+        evaluation: Any,
+        weights: Sequence[NDArray[np.float64]],
+        intercepts: Sequence[float],
+        scale: TargetScale | None,
     ) -> float | None:
         if evaluation is None:
             return None
         X, targets = evaluation
-        loss = self._loss(), core_args.epsilon_of(self.rule, self.get_params(deep=False)), 0.5
+        params = self.get_params(deep=False)
+        loss = self._loss(), core_args.epsilon_of(self.rule, params, scale is not None), 0.5
+
+        def losses(raw: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+            return _core.loss_values(*loss, raw, y)[0]
+
+        of_rows = losses if scale is None else scale.losses(losses)
         outputs = zip(weights, intercepts, targets, strict=True)
-        means = [_core.loss_values(*loss, X @ w + b, y)[0].mean() for w, b, y in outputs]
-        return float(np.mean(means))
+        return float(np.mean([of_rows(X @ w + b, y).mean() for w, b, y in outputs]))
 
 
-def output(weights: NDArray[np.float64], intercept: float) -> Output:
-    """Return an output from an array of all weights, including zeros."""
+def output(
+    weights: NDArray[np.float64], intercept: float, scale: TargetScale | None = None
+) -> Output:
+    """Return an output from an array of all weights, including zeros.
+
+    `scale` is that of the targets, if they are standardised.
+    """
     keys = np.flatnonzero(weights)
-    return Output(keys.astype(np.uint64), weights[keys], intercept)
+    found = Output(keys.astype(np.uint64), weights[keys], intercept)
+    return found if scale is None else scale.output(found)

@@ -50,9 +50,55 @@ def number_of(rule: str, params: Mapping[str, Any], name: str) -> float:
     return float(auto if value == "auto" and auto is not None else value)
 
 
-def epsilon_of(rule: str, params: Mapping[str, Any]) -> float:
-    """Return the number for `epsilon`; 0 if the rule does not have it."""
+def with_numbers(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters in which "auto" is replaced by the number that it always stands for.
+
+    Where targets are not standardised, both give the same bits.
+    """
+    table = RULES[rule].parameters
+    return {
+        name: value if value != "auto" or name not in table or table[name].auto is None
+        else table[name].auto
+        for name, value in params.items()
+    }  # fmt: skip
+
+
+def epsilon_of(rule: str, params: Mapping[str, Any], standardised: bool = False) -> float:
+    """Return the number for `epsilon`; 0 if the rule does not have it.
+
+    `standardised`: targets are standardised, and "auto" is in units of their sd.
+    """
+    if standardised and params.get("epsilon") == "auto":
+        return LOSSES[loss_of(rule, params)].auto_epsilon
     return number_of(rule, params, "epsilon") if "epsilon" in params else 0.0
+
+
+def waits_for_rows(rule: str, params: Mapping[str, Any], standardised: bool) -> bool:
+    """Tell whether the norms of the first rows decide the rate.
+
+    If its "auto" also stands for a number, they decide it only where targets are standardised.
+    """
+    spec = RULES[rule]
+    name = spec.rate_from_rows
+    fixed = bool(name) and spec.own[name].auto is not None
+    return params.get(name) == "auto" and (standardised or not fixed)
+
+
+def standardises(rule: str, task: Task, params: Mapping[str, Any]) -> bool:
+    """Tell whether targets are standardised: y' = (y - mean) / sd.
+
+    They are if the task is a regression by a loss that scales with y, and no parameter that
+    depends on the units of y has a number other than its default. As soon as the user gives one
+    such number, all parameters are in the units of y.
+    """
+    if task != "regressor" or not LOSSES[loss_of(rule, params)].degree:
+        return False
+    return not any(
+        parameter.fixes_units
+        and not isinstance(value := params.get(name, "auto"), str)
+        and value != parameter.default_for(task)
+        for name, parameter in RULES[rule].parameters.items()
+    )
 
 
 def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
@@ -72,17 +118,23 @@ def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def core_parameters(
-    rule: str, params: Mapping[str, Any], rows: int | None, width: int = 1
+    rule: str,
+    params: Mapping[str, Any],
+    rows: int | None,
+    width: int = 1,
+    standardised: bool = False,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the core's arguments: numbers (flags are 0 and 1) and words, by name.
 
     `rows` is the number of rows, or None if it is unknown. `width` is the number of features; the
-    norm of mirror descent depends on it.
+    norm of mirror descent depends on it. `standardised`: targets are standardised.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
     values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
     values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
+    if values["epsilon"] == "auto":
+        values["epsilon"] = epsilon_of(rule, values, standardised)
     for name, value in values.items():
         parameter = spec.parameters.get(name)
         if value == "auto" and parameter is not None and parameter.auto is not None:

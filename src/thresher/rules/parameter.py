@@ -104,7 +104,8 @@ class Parameter:
 COMMON: dict[str, Parameter] = {
     "epsilon": Parameter(
         "The error at which huber becomes linear; half the width of the epsilon_insensitive tube. "
-        "'auto' is 0.1.",
+        "'auto' is 0.1; where targets are standardised, in units of their standard deviation, and "
+        "1 for huber.",
         "auto",
         low=0.0,
         high=1e100,

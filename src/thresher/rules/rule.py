@@ -45,7 +45,8 @@ class Rule:
     inverse_rate : str
         The parameter a, if the rule's steps are 1 / (a t); empty: they are not.
     rate_from_rows : str
-        The parameter whose "auto" is computed from the norms of the first rows; empty: none.
+        The parameter whose "auto" is computed from the norms of the first rows; empty: none. If
+        "auto" also stands for a number, only where targets are standardised.
     auto_rate : mapping
         The value of `rate_from_rows` for rows of norm 1, by task, where it is not 1. For an
         `inverse_rate`, it is to be divided by the number of steps.

@@ -128,6 +128,7 @@ class Search:
             owner=type(self.estimator).__name__,
             known=self.splits.labels(run),
             width=self.splits.width,
+            standardised=run[0].standardised,
         )
 
     def _features(self, plan: TrainingPlan) -> int:
@@ -140,8 +141,11 @@ class Search:
     def _job(self, plan: TrainingPlan, point: GridPoint, split: int) -> ModelJob:
         rows, classes = self.splits.rows_in(split), max(plan.labels.outputs, 2)
         width = max(self.splits.width or 0, 1)
+        params = point.lane_params or point.params
         return ModelJob(
-            point, split, lanes_of(plan.rule, point.params, rows, width, split, classes)
+            point,
+            split,
+            lanes_of(plan.rule, params, rows, width, split, classes, plan.standardised),
         )
 
     # ---- training and scoring ------------------------------------------------------------------

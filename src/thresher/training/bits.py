@@ -21,7 +21,7 @@ BITS: dict[str, int] = {
     "hashing": 1,  # the function from the name of a feature to its number
     "summation": 1,  # the order in which products of a row, and losses of rows, are added
     "defaults": 1,  # the values of "auto"
-    "comparison": 1,  # how a comparison splits rows and chooses parameters
+    "comparison": 2,  # how a comparison splits rows and chooses parameters
 }
 RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values have changed
     "adagrad": 2,  # l1

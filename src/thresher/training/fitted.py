@@ -66,6 +66,8 @@ class FittedState:
         Options with which the source was read.
     place : Place or None
         The errors and nonzeros of all models of the search that chose this model.
+    standardised : bool
+        Whether the learners have standardised targets.
     """
 
     rule: str
@@ -89,12 +91,15 @@ class FittedState:
     kinds: dict[str, str] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     place: Place | None = None
+    standardised: bool = False
 
     @property
     def factory(self) -> OutputsFactory:
         """The factory of the outputs."""
         features = 0 if self.width == 2**64 else self.width  # 0: any feature number
-        return OutputsFactory(self.rule, self.params, self.rows, features, self.width)
+        return OutputsFactory(
+            self.rule, self.params, self.rows, features, self.width, self.standardised
+        )
 
     @property
     def average(self) -> bool:

@@ -61,11 +61,15 @@ class LaneOutputs(Outputs):
     ) -> None:
         self.team, self.averages, self.plan, self.full = team, averages, plan, set()
         self.lanes = np.arange(len(team)) if lanes is None else lanes
+        self.clocks = np.array([lane.clock for lane in plan.lanes], np.int64)
+        self.scale = plan.factory(1).scale(int(self.clocks.max()) + 1)
         self.before: Before | None = None
 
     def part(self, lanes: NDArray[np.int64]) -> LaneOutputs:
         """Return some of the lanes, as the outputs of one model."""
-        return LaneOutputs(self.team, self.averages, self.plan, lanes)
+        made = LaneOutputs(self.team, self.averages, self.plan, lanes)
+        made.scale = self.scale
+        return made
 
     def __len__(self) -> int:
         return len(self.lanes)
@@ -138,12 +142,43 @@ class LaneOutputs(Outputs):
     ) -> NDArray[np.float64] | None:
         batch.set_targets(targets.values, weights)
         classes = (targets.starts, targets.numbers) if targets.values is None else None
-        found = self.team.learn(
-            batch, order, first, last, seen, classes, targets.low, self.before is not None
-        )
+        if self.scale is not None:
+            found = self._learn_standardised(batch, targets[0], weights, seen, order, first, last)
+        else:
+            found = self.team.learn(
+                batch, order, first, last, seen, classes, targets.low, self.before is not None
+            )
         if self.plan.store == "hashed":
             self.plan.check_bytes(self.team.store_bytes)
         return found
+
+    def _learn_standardised(
+        self,
+        batch: _core.Batch,
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        seen: NDArray[np.uint8] | None,
+        order: Order,
+        first: int,
+        last: int,
+    ) -> NDArray[np.float64] | None:
+        """Learn targets that each clock standardises by the rows it sees."""
+        assert self.scale is not None
+        if seen is not None:
+            seen = np.ascontiguousarray(seen[:, : self.scale.clocks])
+        found = []
+        while first < last:
+            made = self.scale.standardise(y, weights, order, first, last, seen)
+            scaled = made.labels, made.units
+            raw = self.team.learn(
+                batch, order, first, made.end, seen, before=self.before is not None, scaled=scaled
+            )
+            if raw is not None:
+                rows = np.arange(first, made.end) if order is None else order[first : made.end]
+                labels, sds = made.labels[rows][:, self.clocks], made.sds[rows][:, self.clocks]
+                found.append(y[rows, None] + sds * (raw - labels))
+            first = made.end
+        return np.concatenate(found) if found else None
 
     def next_pass(self) -> None:
         """Let the rates decay."""
@@ -160,12 +195,29 @@ class LaneOutputs(Outputs):
         self, batch: _core.Batch, average: bool = False, rows: Order = None
     ) -> NDArray[np.float64]:
         """Return raw predictions."""
-        return self.team.predict(batch, self.lanes, rows, average)
+        return self.predict_lanes(batch, self.lanes, rows, average)
+
+    def predict_lanes(
+        self,
+        batch: _core.Batch,
+        lanes: NDArray[np.int64],
+        rows: Order,
+        average: bool,
+        finite: bool = True,
+    ) -> NDArray[np.float64]:
+        """Return raw predictions of some lanes; parameters are those of `LaneTeam.predict`."""
+        raw = self.team.predict(batch, lanes, rows, average, finite)
+        return raw if self.scale is None else self.scale.restored(raw, self.clocks[lanes])
 
     def output(self, number: int, average: bool = False) -> Output:
         """Return the weights and the intercept of a lane."""
         lane = int(self.lanes[number])
-        return Output(*self.team.weights(lane, average), float(self.team.intercepts(average)[lane]))
+        intercept = float(self.team.intercepts(average)[lane])
+        return self._restored(Output(*self.team.weights(lane, average), intercept), lane)
+
+    def _restored(self, output: Output, lane: int) -> Output:
+        """Return an output in the user's units."""
+        return output if self.scale is None else self.scale.output(output, int(self.clocks[lane]))
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
         """Return the weights and the intercept of each lane: means where `averages` is true."""
@@ -174,7 +226,7 @@ class LaneOutputs(Outputs):
         for lane in self.lanes.tolist():
             mean = self.averages[lane]
             output = Output(*self.team.weights(lane, mean), float(intercepts[mean][lane]))
-            found.append(output.largest(target))
+            found.append(self._restored(output, lane).largest(target))
         return found
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
@@ -182,11 +234,15 @@ class LaneOutputs(Outputs):
         return np.asarray(self.team.nonzeros(average)[self.lanes])
 
     def states(self) -> list[bytes]:
-        """Return the states of the lanes, one for each thread."""
-        return self.team.states()
+        """Return the states of the lanes, one for each thread, and the scale of the targets."""
+        scale = [] if self.scale is None else [self.scale.state()]
+        return [*self.team.states(), *scale]
 
     def restore(self, states: Sequence[bytes]) -> None:
         """Continue from states of lanes that were split over threads in the same way."""
+        if self.scale is not None:
+            *states, scale = states
+            self.scale.restore(scale)
         self.team.restore(states)
 
 

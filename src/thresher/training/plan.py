@@ -30,6 +30,7 @@ from thresher.training.class_weights import class_factors
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.shared_outputs import SparseOutputs
+from thresher.training.target_scale import KnownScale
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -72,6 +73,10 @@ class TrainingPlan:
         Whether all rows are in memory.
     owner : str
         The estimator or function that trains, for messages.
+    standardised : bool
+        Whether the targets are standardised; see `core_args.standardises`.
+    known_scale : tuple or None
+        Weight, mean and sd of all targets, if they are known before training.
     """
 
     rule: str
@@ -88,6 +93,8 @@ class TrainingPlan:
     patience: int = 5
     in_memory: bool = False
     owner: str = ""
+    standardised: bool = False
+    known_scale: KnownScale | None = None
 
     @classmethod
     def resolve(
@@ -103,6 +110,7 @@ class TrainingPlan:
         width: int | None = None,
         seed: int = 0,
         once: bool = False,
+        standardised: bool | None = None,
     ) -> TrainingPlan:
         """Decide the store, the width, the labels and the weights of classes for a source.
 
@@ -123,8 +131,12 @@ class TrainingPlan:
         seed : int
         once : bool
             Whether rows are learned once, without passes, as in `partial_fit`.
+        standardised : bool, optional
+            Whether the targets are standardised, if rows that were read before decide it.
         """
         params = dict(params)
+        if standardised is None:
+            standardised = core_args.standardises(rule, task, params)
         if params.get("store") == "auto":
             params["store"] = "hashed" if source.named and source.bits is None else "dense"
         if not once and params["passes"] > 1 and not source.rereadable:
@@ -166,6 +178,7 @@ class TrainingPlan:
             patience=params.get("patience", 5),
             in_memory=isinstance(source, MatrixSource),
             owner=owner,
+            standardised=standardised,
         )
         counted = plan.store == "nonzero" or params.get("class_weight") == "balanced"
         if counted and isinstance(source, MatrixSource) and not once:
@@ -214,8 +227,7 @@ class TrainingPlan:
     @property
     def waits_for_rows(self) -> bool:
         """Whether the rate is computed from the first rows."""
-        rate = RULES[self.rule].rate_from_rows
-        return bool(rate) and self.params.get(rate) == "auto"
+        return core_args.waits_for_rows(self.rule, self.params, self.standardised)
 
     def rate_for(self, block: Block) -> float:
         """Return the rate that suits the first rows."""
@@ -229,7 +241,10 @@ class TrainingPlan:
     def factory(self, features: int) -> OutputsFactory:
         """Return a factory of outputs whose store can hold this number of features."""
         plan = self.with_rate(1.0) if self.waits_for_rows else self
-        return OutputsFactory(self.rule, plan.params, self.rows, features, max(self.width, 1))
+        return OutputsFactory(
+            self.rule, plan.params, self.rows, features, max(self.width, 1), self.standardised,
+            self.known_scale,
+        )  # fmt: skip
 
     def make(self, features: int) -> Outputs:
         """Make the outputs; their store can hold this number of features."""
@@ -250,7 +265,7 @@ class TrainingPlan:
     def losses(
         self, predictions: NDArray[np.float64], labels: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the losses at raw predictions."""
+        """Return the losses at raw predictions; both are standardised, if targets are."""
         numbers, words = self.factory(1).parameters()
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
@@ -258,9 +273,21 @@ class TrainingPlan:
     def zero_loss(
         self, targets: Targets, weights: NDArray[np.float64] | None
     ) -> tuple[float, float]:
-        """Return the mean loss of predicting zero on these rows, and their total weight."""
+        """Return the mean loss of predicting zero on these rows, and their total weight.
+
+        If targets are standardised, it is the loss of predicting their mean, or 0 without an
+        intercept.
+        """
         weight = float(targets.rows if weights is None else weights.sum())
-        return targets.zero_loss(self.losses, weights), weight
+        if not self.standardised:
+            return targets.zero_loss(self.losses, weights), weight
+        scale = self.factory(1).scale()
+        assert scale is not None
+        if self.known_scale is None:
+            scale.standardise(targets[0], weights)
+            scale.fixed = True
+        y = Targets.of_values(scale.standardise(targets[0], weights).labels.ravel())
+        return scale.unit * y.zero_loss(self.losses, weights), weight
 
 
 # ---- labels --------------------------------------------------------------------------------------

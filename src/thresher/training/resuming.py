@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
-from thresher.rules import RULES
+from thresher.rules import RULES, core_args
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -35,6 +35,8 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values: dict[str, Any] = {"rule": plan.rule}
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
+    if not plan.standardised:
+        values = core_args.with_numbers(plan.rule, values)
     values |= {"seed": plan.seed, "tol": plan.tol}
     values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
     values |= source.identity()
@@ -73,6 +75,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
         "bits": _bits(t),
         "source": t.source.facts(),
         "learning": learning,
+        "standardised": t.plan.standardised,
         "passes": t.plan.passes,
         "pass": t.number,
         "position": None if t.position is None else t.position.to_json(),
@@ -114,6 +117,8 @@ def resume(trainer: Trainer) -> bool:
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
+    if t.plan.standardised and not about.get("standardised", False):
+        t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
     _check_options(path, about["options"], identity(t), t.requested)
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:

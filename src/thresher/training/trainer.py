@@ -287,9 +287,14 @@ class Trainer:
         self._due = False
         counted = end or self.records.steps >= self.capacity.count_from_row
         self.records.add(self.outputs, counted, self.options.observer.warn, valid, end)
+        warning = None if self.outputs.scale is None else self.outputs.scale.warning()
+        if warning is not None:
+            self.options.observer.warn(f"{self.plan.owner}: {warning}")
 
     def _end_pass(self) -> None:
         # First, because it may be interrupted: the state is still that after the last block.
+        if self.outputs.scale is not None:
+            self.outputs.scale.fixed = True  # later passes have the mean and sd of all rows
         valid = None if self.valid is None else self._valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
