@@ -52,7 +52,7 @@ class Task:
 
     def smooth(self, name: str, key: str) -> float:
         """Return the mean error, with half an error added."""
-        extra = 0.5 / self.whole["test_rows"][name] if self.task == CLASSIFICATION else 1e-3
+        extra = 0.5 / self.whole["sizes"][name][2] if self.task == CLASSIFICATION else 1e-3
         return self.error(name, key) + extra
 
     def mean_ratio(self, key: str, other: str | None = None) -> float:
@@ -71,7 +71,7 @@ class Task:
     def share(self, key: str) -> float:
         """Return the mean share of weights that are not zero."""
         shares = [
-            np.mean(result[key]["nonzeros"]) / self.whole["shapes"][name][1]
+            np.mean(result[key]["nonzeros"]) / self.whole["sizes"][name][1]
             for name, result in self.sets.items()
         ]
         return float(np.mean(shares))
@@ -183,7 +183,7 @@ def _by_set(task: Task, keys: Sequence[str], title: str) -> list[str]:
     rows = []
     for name in task.sets:
         errors = [100 * task.error(name, key) for key in keys]
-        shape = task.whole["shapes"][name]
+        shape = task.whole["sizes"][name]
         rows.append([f"{name} ({shape[0]:,} x {shape[1]:,})", *map(_percent, errors)])
     return [f"### {title}", "", *_table(["set", *(k.removesuffix(_ONE) for k in keys)], rows)]
 

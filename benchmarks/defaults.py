@@ -24,11 +24,11 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import default_learners as learners
 import default_page
@@ -46,6 +46,13 @@ SLOW = 10.0  # seconds: a learner that needs more is run in one order only
 
 Job = tuple[str, str, tuple[str, ...]]  # a task, a set, and names of learners
 Measured = dict[str, list[Any]]
+
+
+class Results(NamedTuple):
+    """What was measured."""
+
+    found: dict[str, Any]  # by task, set and learner
+    sizes: dict[str, tuple[int, int, int]]  # of each set: training rows, features, test rows
 
 
 @cache
@@ -70,8 +77,13 @@ def _value(text: str) -> Any:
         return text
 
 
-def measure(job: Job, orders: int, tried: tuple[str, ...], folds: int) -> dict[str, Measured]:
-    """Train the learners of a job in all orders, or on all folds; return what was measured."""
+def measure(
+    job: Job, orders: int, tried: tuple[str, ...], folds: int
+) -> tuple[tuple[int, int, int], dict[str, Measured]]:
+    """Train the learners of a job in all orders, or on all folds.
+
+    Return the numbers of training rows, of features and of test rows, and what was measured.
+    """
     task, name, keys = job
     rows, result = sets.load(name), {key: _empty() for key in keys}
     for seed in range(folds or orders):
@@ -88,8 +100,9 @@ def measure(job: Job, orders: int, tried: tuple[str, ...], folds: int) -> dict[s
             found["seconds"].append(_short(outcome.seconds))
             if outcome.progressive is not None:
                 found["progressive"].append(_short(outcome.progressive))
-            found["warned"] += [text for text in outcome.warned if text not in found["warned"]]
-    return result
+            if not found["warned"]:
+                found["warned"] = list(outcome.warned[:1])
+    return (*rows.X.shape, len(rows.y_test)), result
 
 
 def _empty() -> Measured:
@@ -127,13 +140,16 @@ def _chosen(key: str, arguments: argparse.Namespace) -> bool:
     return _matches(name, arguments.learners) or _matches(key, arguments.learners)
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run all jobs in processes; return the results by task, set and learner."""
+def run(arguments: argparse.Namespace, keep: Callable[[Results], Any] | None = None) -> Results:
+    """Run all jobs in processes; return the results by task, set and learner.
+
+    `keep` gets the results so far, about once a minute.
+    """
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")  # processes that start from here on have one thread
     planned = list(jobs(arguments))
-    results: dict[str, Any] = {}
-    began, last = time.perf_counter(), 0.0
+    results = Results({}, {})
+    began, last, kept = time.perf_counter(), 0.0, 0.0
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(arguments.processes, mp_context=context) as pool:
         futures = {
@@ -142,19 +158,24 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         }
         for count, future in enumerate(as_completed(futures), 1):
             task, name, keys = futures[future]
-            results.setdefault(task, {}).setdefault(name, {}).update(future.result())
+            sizes, found = future.result()
+            results.sizes[name] = sizes
+            results.found.setdefault(task, {}).setdefault(name, {}).update(found)
             now = time.perf_counter() - began
-            slow = sum(sum(m["seconds"]) for m in future.result().values()) > SLOW
+            slow = sum(sum(m["seconds"]) for m in found.values()) > SLOW
+            if keep is not None and now - kept > 60:
+                kept = now
+                keep(results)
             if now - last > 5 or slow or count == len(planned):
                 last = now
                 print(f"{now:6.0f} s  {count}/{len(planned)}  {name}: {keys[0]}", flush=True)
     return results
 
 
-def merge(path: Path, new: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
+def merge(path: Path, new: Results, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write the new results into the file, and return all results."""
-    whole = json.loads(path.read_text()) if path.exists() else {"results": {}}
-    for task, by_set in new.items():
+    whole = json.loads(path.read_text()) if path.exists() else {"results": {}, "sizes": {}}
+    for task, by_set in new.found.items():
         for name, by_learner in by_set.items():
             whole["results"].setdefault(task, {}).setdefault(name, {}).update(by_learner)
     whole["orders"] = arguments.orders
@@ -163,12 +184,7 @@ def merge(path: Path, new: dict[str, Any], arguments: argparse.Namespace) -> dic
         for name in ("scikit-learn", "statsmodels", "vowpalwabbit")
         if _installed(name)
     }
-    whole["test_rows"] = {
-        name: len(sets.load(name).y_test) for task in TASKS for name in sets.names(task)
-    }
-    whole["shapes"] = {
-        name: list(sets.load(name).X.shape) for task in TASKS for name in sets.names(task)
-    }
+    whole["sizes"].update(new.sizes)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(whole, indent=0, sort_keys=True) + "\n")
     return whole
@@ -182,12 +198,12 @@ def _installed(name: str) -> bool:
     return True
 
 
-def show_folds(results: dict[str, Any]) -> None:
+def show_folds(results: Results) -> None:
     """Print mean errors of cross-validation, and geometric means of ratios to the best."""
-    for task, by_set in results.items():
+    for task, by_set in results.found.items():
         keys = list(dict.fromkeys(key for found in by_set.values() for key in found))
         table = np.array([[np.mean(by_set[name][key]["error"]) for key in keys] for name in by_set])
-        floor = np.array([0.5 / len(sets.load(name).y) for name in by_set])[:, None]
+        floor = np.array([0.5 / results.sizes[name][0] for name in by_set])[:, None]
         ratios = (table + floor) / (table + floor).min(axis=1, keepdims=True)
         print(f"\n{task}: errors by cross-validation on training rows, in percent")
         for j, key in enumerate(keys):
@@ -222,7 +238,8 @@ def main() -> None:
     if arguments.page:
         whole = json.loads(arguments.results.read_text())
     else:
-        whole = merge(arguments.results, run(arguments), arguments)
+        found = run(arguments, lambda results: merge(arguments.results, results, arguments))
+        whole = merge(arguments.results, found, arguments)
     arguments.write.write_text(default_page.page(whole))
     print(f"wrote {arguments.results} and {arguments.write}")
 

@@ -82,9 +82,9 @@ STREAMING_RULES: dict[str, Rule] = {
         own={
             "alpha": Parameter(
                 "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t). 'auto' is 2 "
-                "times the squared median norm of the first 100 rows, over the number of steps: "
-                "rows times passes, or 20,000 if the number of rows is not known. For losses whose "
-                "slope has no bound, it is at least 0.1 times that square.",
+                "(30 in a regression) times the squared median norm of the first 100 rows, over "
+                "the number of steps: rows times passes, or 20,000 if the number of rows is not "
+                "known. For losses whose slope has no bound, it is at least 0.1 times that square.",
                 "auto",
                 low=0.0,
                 open_low=True,
@@ -114,7 +114,7 @@ STREAMING_RULES: dict[str, Rule] = {
         hooks="centring",
         inverse_rate="alpha",
         rate_from_rows="alpha",
-        auto_rate={"classifier": 2.0, "regressor": 2.0},
+        auto_rate={"classifier": 2.0, "regressor": 30.0},
         norm_power=2,
         cluster=("average",),
         estimators={"classifier": "AveragedSGDClassifier", "regressor": "AveragedSGDRegressor"},
