@@ -95,10 +95,11 @@ class Loss:
         """The value of strength="auto" for rows of norm 1.
 
         It is the curvature, so that the first step does not pass the minimum of the row's loss.
-        Losses with a bounded slope cannot diverge; for them it is a tenth of the curvature.
+        Losses with a bounded slope cannot diverge; for them it is 0.04 times the curvature
+        (docs/decisions/0018).
         """
         grows = self.slope_bound is None or self.slope_bound[0] > 0
-        return (self.curvature or self.start_curvature or 1.0) * (1.0 if grows else 0.1)
+        return (self.curvature or self.start_curvature or 1.0) * (1.0 if grows else 0.04)
 
     @property
     def has_probabilities(self) -> bool:

@@ -102,7 +102,7 @@ def test_stopping_and_history(tmp_path: Path) -> None:
     assert e.intercept_[0] == pytest.approx(3.0, abs=0.05)
     stopped = HardThresholdRegressor(callback=lambda record: record.examples >= 300).fit(X, y)
     assert stopped.n_iter_ == 3
-    assert HardThresholdRegressor().fit(X, y).model_.nnz == 3  # a tenth
+    assert HardThresholdRegressor().fit(X, y).model_.nnz == 10  # at least 10
     assert not hasattr(e, "partial_fit")
     e.model_.save(tmp_path / "a.thresher")
     np.testing.assert_array_equal(thresher.load(tmp_path / "a.thresher").predict(X), e.predict(X))

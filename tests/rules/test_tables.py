@@ -220,7 +220,7 @@ def test_losses_scale_rows_as_the_table_says(loss: str) -> None:
 
 def test_automatic_rates_and_strengths() -> None:
     eta = {"logistic": 3.0, "squared": 0.75, "square": 0.375, "poisson": 0.75, "hinge": 0.75}
-    strength = {"logistic": 0.025, "squared": 1.0, "square": 2.0, "poisson": 1.0, "hinge": 0.1}
+    strength = {"logistic": 0.01, "squared": 1.0, "square": 2.0, "poisson": 1.0, "hinge": 0.04}
     assert {name: LOSSES[name].auto_eta for name in eta} == eta
     assert {name: LOSSES[name].auto_strength for name in strength} == strength
 

@@ -24,6 +24,7 @@ from thresher.training.solver_run import SolverRun, State
 _CHUNK = 1 << 22  # nonzeros visited between two checks for Ctrl-C
 _REFRESH = 8  # scans after which predictions and all violations are computed again
 _INTERCEPT = -1  # in a list of draws: a step of the intercept
+_STILL = 1e-4  # tol="auto": a scan that lowers the objective by a larger share is not the last
 
 
 class CoordinateDescent(MatrixEstimator):
@@ -62,6 +63,7 @@ class CoordinateDescent(MatrixEstimator):
         goals = [self._goal(solver) for solver in solvers]
         objectives = [solver.objective() for solver in solvers]
         active = list(range(len(solvers)))  # outputs that have not reached their goals
+        moving = [False] * len(solvers)  # whether the last scan lowered the objective too much
         if solving.resumed is not None:
             about, states = solving.resumed
             rng.bit_generator.state = about["rng"]
@@ -80,11 +82,14 @@ class CoordinateDescent(MatrixEstimator):
                 if scan % _REFRESH == 0:
                     solvers[k].refresh()
                 # The steps compute violations anyway; all are computed only if those are small.
-                if (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
+                near = (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
                     solvers[k].violation(self.fit_intercept) <= goals[k]
-                ):
+                )
+                before = objectives[k]
+                objectives[k] = self._checked_objective(solvers[k], before)
+                moving[k] = self.tol == "auto" and before - objectives[k] > _STILL * objectives[k]
+                if near and not moving[k]:
                     active.remove(k)
-                objectives[k] = self._checked_objective(solvers[k], objectives[k])
             self._record(
                 solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
@@ -102,6 +107,13 @@ class CoordinateDescent(MatrixEstimator):
                 f"{type(self).__name__}: after {self.passes} scans the optimality conditions are "
                 f"violated by {self.violation_.max():.3g}, and tol allows {min(goals):.3g}; use "
                 f"more passes, or a larger tol",
+                ConvergenceWarning,
+            )
+        elif any(moving) and active and not solving.stopped:
+            run.observer.warn(
+                f"{type(self).__name__}: the objective still fell in the last of {self.passes} "
+                f"scans; use more passes, or scale the columns "
+                f"(thresher.preprocessing.UnitVarianceScaler)",
                 ConvergenceWarning,
             )
         found = [output(solver.weights(), solver.intercept(), scale) for solver in solvers]
@@ -125,7 +137,9 @@ class CoordinateDescent(MatrixEstimator):
     def _goal(self, solver: _core.CoordinateDescent) -> float:
         """Return the violation to stop at: tol times the largest slope at w = 0."""
         steepest = max(solver.largest_gradient(), solver.violation(self.fit_intercept))
-        return -1.0 if self.tol is None else float(self.tol) * steepest
+        if self.tol is None:
+            return -1.0
+        return core_args.number_of(self.rule, {"tol": self.tol}, "tol") * steepest
 
     def _checked_objective(self, solver: _core.CoordinateDescent, before: float) -> float:
         now = solver.objective()
@@ -200,7 +214,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         l1: float | str = "auto",
         step: str = "coordinate",
         passes: int = 1000,
-        tol: float | None = 1e-3,
+        tol: float | str | None = "auto",
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -249,7 +263,7 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         l1: float | str = "auto",
         step: str = "coordinate",
         passes: int = 1000,
-        tol: float | None = 1e-3,
+        tol: float | str | None = "auto",
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         random_state: Any = None,

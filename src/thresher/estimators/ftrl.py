@@ -46,7 +46,7 @@ class FTRLClassifier(StreamingClassifier):
         loss: str = "logistic",
         l1: float | str = "auto",
         l2: float = 0.0,
-        alpha: float | str = 1.0,
+        alpha: float | str = "auto",
         beta: float | str = "auto",
         target_nnz: int | None = None,
         refit: bool = True,

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
+from thresher.data.matrix_source import MatrixBlock
 from thresher.errors import DataError, ParameterError, StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
 from thresher.model.model import Progress
+from thresher.training.plan import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 
@@ -91,9 +93,10 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
     ) -> Self:
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        kept = self._kept(X.shape[1])
+        kept = self._kept(*X.shape)
         evaluation = self._checked_eval_set(eval_set)
         targets = self._targets(y)
+        warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
         scale, learned = self._standardised(targets, weights)
         problem = LeastSquares(X, learned[0], weights, bool(self.fit_intercept))
         solving = SolverRun(
@@ -156,9 +159,9 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         largest = problem.largest_eigenvalue()
         return 1.0 / largest if largest > 0 else 1.0
 
-    def _kept(self, width: int) -> int:
+    def _kept(self, rows: int, width: int) -> int:
         if self.n_nonzero is None:
-            return max(1, width // 10)
+            return min(width, max(10, rows // 10, width // 10))
         if self.n_nonzero > width:
             raise ParameterError(
                 owner=type(self).__name__,

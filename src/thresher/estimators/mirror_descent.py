@@ -46,7 +46,7 @@ class MirrorDescentClassifier(StreamingClassifier):
         self,
         *,
         loss: str = "logistic",
-        l1: float | str = 1e-4,
+        l1: float | str = "auto",
         threshold: str = "paper",
         p: float | str = "0.5ln",
         eta0: float | str = "auto",

@@ -69,11 +69,10 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
         if steep and isinstance(rate, (int, float)) and safe is not None and rate > 2 * safe:
             found.append(f"{name} = {rate:g} may diverge: it is above {2 * safe:.3g}, {which}")
     rule = RULES.get(getattr(estimator, "rule", ""))
-    name = "" if rule is None else rule.inverse_rate
-    waits = rule is not None and getattr(estimator, name or "rule") == "auto"
-    if steep and name and not (waits and estimator.task == "regressor"):
-        rate = core_args.number_of(estimator.rule, {name: getattr(estimator, name)}, name)
-        ratio = step.largest_row**2 / rate
+    if steep and rule is not None and rule.inverse_rate:
+        name = rule.inverse_rate
+        rate = getattr(estimator, name)
+        ratio = 0.0 if rate == "auto" else step.largest_row**2 / rate
         if ratio > 50:
             found.append(
                 f"steps of 1/({name} t) are too large: largest row^2 / {name} is {ratio:.3g} > 50"

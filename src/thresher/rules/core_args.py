@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from thresher.losses import LOSSES, Task
-from thresher.rules.parameter import AUTO_GRAVITY
 from thresher.rules.table import RULES
 
 OF_THE_FIT = ("n_jobs", "refit")  # parameters of rules that their learners do not have
+_UNKNOWN_STEPS = 20_000  # for a rate that depends on the number of steps, if it is unknown
 
 
 def stabilized_parameters(
@@ -150,12 +150,18 @@ def core_parameters(
         if name in values:
             values["fading"] = values[name] == "auto" and rows is None
             if values[name] == "auto":
-                values[name] = AUTO_GRAVITY / (rows or 1)
+                unknown = _UNKNOWN_STEPS if "threshold" in values else 1
+                values[name] = spec.auto_penalty / (rows or unknown)
+                if "threshold" in values:
+                    values["threshold"] = "scaled"
     if isinstance(values.get("p"), str):
         values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
     loss = LOSSES[values["loss"]]
+    eta = spec.auto_eta.get(loss.name, loss.auto_eta)
+    if "p" in values and loss.largest_slope is not None:
+        eta *= values["p"] - 1.0
     for name, auto in (
-        ("eta0", spec.auto_eta.get(loss.name, loss.auto_eta)),
+        ("eta0", eta),
         ("strength", loss.auto_strength),
     ):
         if name in values:
@@ -174,3 +180,32 @@ def core_parameters(
         if name not in words and value is not None and name != "levels"
     }
     return number_values, words
+
+
+def rate_for(
+    rule: str, task: Task, params: Mapping[str, Any], norm: float, steps: int | None = None
+) -> float:
+    """Return the parameter `rate_from_rows` of a rule for rows of this norm.
+
+    The first step of FTRL or AdaGrad changes each weight of a row by about alpha, so it changes the
+    prediction by about alpha times the squared norm: rows with many features need a smaller rate.
+    Steps of 1 / (alpha t) suit the rows if the last of `steps` steps is about 1 / norm^2; with a
+    loss whose slope has no bound, the first steps must not be much longer than that (R-14.10). An
+    update of the perceptron changes the prediction of its row by eta0 times the squared norm.
+
+    Examples
+    --------
+    >>> rate_for("adagrad", "classifier", {"loss": "logistic"}, norm=4.0)
+    0.25
+    >>> rate_for("averaged-sgd", "classifier", {"loss": "logistic"}, norm=1.0, steps=1000)
+    0.002
+    """
+    spec = RULES[rule]
+    factor = spec.auto_rate.get(task, 1.0)
+    if spec.rate_from_rows == spec.inverse_rate:
+        bounded = LOSSES[loss_of(rule, params)].largest_slope is not None
+        factor = max(factor / (steps or _UNKNOWN_STEPS), 0.0 if bounded else 0.1)
+    elif spec.norm_power > 0:
+        factor *= float(params["eta0"])
+    rate = factor * norm**spec.norm_power
+    return min(max(float(f"{rate:.2g}"), 1e-30), 1e30)

@@ -313,8 +313,9 @@ class LanePlan(TrainingPlan):
     def with_rate(self, alpha: float) -> LanePlan:
         """Return the plan with a rate computed from the first rows."""
         rate = RULES[self.rule].rate_from_rows
+        name = RULES[self.rule].core_names.get(rate, rate)
         lanes = tuple(
-            replace(lane, numbers={**lane.numbers, rate: alpha}) if waits else lane
+            replace(lane, numbers={**lane.numbers, name: alpha}) if waits else lane
             for lane, waits in zip(self.lanes, self.waiting, strict=True)
         )
         params = {**self.params, rate: alpha}

@@ -22,6 +22,8 @@ from thresher.data.labels import (
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
+from thresher.health import columns
+from thresher.health.watch import ColumnScaleWarning
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.bank import lanes_for
@@ -33,11 +35,14 @@ from thresher.training.target_scale import KnownScale
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.matrix_source import MatrixBlock
     from thresher.data.source import Source
     from thresher.training.kept_rows import KeptRows
+    from thresher.training.observer import Observer
 
-_FIRST_ROWS = 100  # rows whose norms decide the rate of FTRL
-_INVERSE_RATE = 0.02  # of rules with steps of 1 / (a t): a, for rows and intercept of norm 1
+_FIRST_ROWS = 100  # rows whose norms decide a rate
+_CHECKED_ROWS = 500  # most rows in which sizes of columns are compared,
+_CHECKED_VALUES = 50_000  # and about the most values
 
 
 @dataclass(frozen=True)
@@ -242,6 +247,11 @@ class TrainingPlan:
         """Whether the rate is computed from the first rows."""
         return core_args.waits_for_rows(self.rule, self.params, self.standardised)
 
+    def rate_for(self, block: Block) -> float:
+        """Return the rate that suits the first rows."""
+        steps = self.rows * self.passes if self.rows else None
+        return core_args.rate_for(self.rule, self.task, self.params, norm_of(block), steps)
+
     def with_rate(self, alpha: float) -> TrainingPlan:
         """Return the plan with a rate computed from the first rows."""
         return replace(self, params={**self.params, RULES[self.rule].rate_from_rows: alpha})
@@ -406,23 +416,22 @@ def _width(
     return (0, not source.named) if hashed else (1, True)
 
 
-def alpha_for(rule: str, block: Block | KeptRows) -> float:
-    """Return a rate that suits the norm of the rows.
+def norm_of(block: Block | KeptRows) -> float:
+    """Return the median norm of the first rows, so that a few huge rows do not change it.
 
-    Where steps are 1 / (a t), a is 0.02 times the squared norm of row and intercept. The squared
-    norm over a is then 50, the largest ratio with stable steps (R-14.10).
-
-    For FTRL and AdaGrad it is 1 for rows of norm 1. The first step changes each weight of a row by
-    about alpha, so it changes the prediction by about alpha times the squared norm: rows with many
-    features need a smaller rate.
-
-    Both take the median norm of the first rows, so that a few huge rows do not change them.
+    It is 1 if most rows are empty, or have values that are not finite.
     """
     starts, values = block.first_values(_FIRST_ROWS)
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
-    square = float(np.median(np.diff(sums)))
-    if RULES[rule].inverse_rate:  # rows that are not finite are refused when they are learned
-        square = min(square, 1e30) if square >= 0 else 0.0
-        return float(f"{_INVERSE_RATE * (1.0 + square):.2g}")
-    norm = math.sqrt(square)
-    return float(f"{1 / norm:.2g}") if norm > 0 else 1.0
+    norm = math.sqrt(float(np.median(np.diff(sums))))
+    return norm if 0 < norm < math.inf else 1.0
+
+
+def warn_of_columns(block: Block | MatrixBlock, owner: str, observer: Observer) -> None:
+    """Warn if columns in the first rows differ so much in size that one rate does not suit all."""
+    few = len(block.first_values(10)[1])  # values of up to 10 rows
+    rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
+    keys, (_, values) = block.first_keys(rows), block.first_values(rows)
+    message = columns.warning_of(keys, values)
+    if message is not None:
+        observer.warn(f"{owner}: {message}", ColumnScaleWarning)

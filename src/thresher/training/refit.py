@@ -25,7 +25,7 @@ from thresher.model.history import Output
 from thresher.rules import RULES, core_args
 from thresher.training.kept_rows import KeptRows
 from thresher.training.lanes import Lane, LaneTeam
-from thresher.training.plan import alpha_for
+from thresher.training.plan import norm_of
 from thresher.training.target_scale import TargetScale
 
 if TYPE_CHECKING:
@@ -179,7 +179,9 @@ class _Refitter:
             self.judged = 1 if (total or rows.rows) >= MANY else FOLDS
             rate = RULES[self.rule].rate_from_rows
             if core_args.waits_for_rows(self.rule, self.params, self.scale is not None):
-                self.params[rate] = alpha_for(self.rule, rows)
+                self.params[rate] = core_args.rate_for(
+                    self.rule, self.plan.task, self.params, norm_of(rows), None
+                )
             scale = passes * (1.0 if total is None else total / max(rows.rows, 1))
             for number, output in enumerate(self.kept):
                 columns = np.searchsorted(self.features, output.keys)

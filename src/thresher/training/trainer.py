@@ -28,7 +28,7 @@ from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
-from thresher.training.plan import TrainingPlan, alpha_for
+from thresher.training.plan import TrainingPlan, warn_of_columns
 from thresher.training.records import Records, mean_since
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
@@ -125,7 +125,7 @@ class Trainer:
         self._last_prepared: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
         self._due = self.begun = False  # whether a record is due; whether rows were seen
         self._written = time.monotonic()
-        if self.fresh:
+        if self.fresh and not plan.waits_for_rows:  # otherwise `set_plan` calls it
             self.hooks.begin(self)
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Trainer:
         if self._last_prepared is not None and block is self.last_block:
             return self._last_prepared
         if self.plan.waits_for_rows and block.rows:
-            self.set_plan(self.plan.with_rate(alpha_for(self.plan.rule, block)))
+            self.set_plan(self.plan.with_rate(self.plan.rate_for(block)))
         new = arrivals(self.plan.labels, self.outputs, visit)
         targets = self.plan.labels.targets(block)
         self.capacity.grow_for(block, self.outputs)
@@ -273,6 +273,8 @@ class Trainer:
             if scale is not None and scale.sd > 0:  # of rows learned before
                 plan = replace(plan, known_scale=scale.known)
             self.records.expect(*plan.zero_loss(targets, weights))
+        if self.fresh and not self.begun and not RULES[self.plan.rule].scales_columns:
+            warn_of_columns(block, self.plan.owner, self.options.observer)
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared
