@@ -47,7 +47,7 @@ class WholeMatrixEstimator(LinearEstimator):
         self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
         state = replace(self._fitted, reading=source.described(), kinds=source.kinds or None)
         if seen is not None:
-            state = _renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
+            state = renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
         if run.names and source.named and source.rereadable:
             keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
             state.names = source.names(keys.tolist(), state.kinds) or None
@@ -68,8 +68,17 @@ class WholeMatrixEstimator(LinearEstimator):
         return ManyClasses(classes, low).targets
 
 
-def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:
-    """Return a state whose columns are these features; its training cannot continue."""
+def renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:
+    """Return a state whose columns are these features; its training cannot continue.
+
+    Parameters
+    ----------
+    state : FittedState
+    features : array of uint64
+        The feature of each column.
+    width : int
+        All features are below it.
+    """
     weights = [o._replace(keys=features[o.keys.astype(np.intp)]) for o in state.learned()]
     extras, evidence = dict(state.extras), state.extras.get("evidence")
     if evidence is not None:
