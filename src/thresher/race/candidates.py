@@ -37,8 +37,8 @@ class Candidate:
     Examples
     --------
     >>> from thresher.race.candidates import candidate_named
-    >>> candidate_named("ftrl, 5 passes").params
-    {'passes': 5}
+    >>> candidate_named("ftrl, 5 passes").params["passes"]
+    5
     """
 
     name: str
@@ -61,7 +61,7 @@ class Candidate:
 
 def _passes(count: int) -> Candidate:
     words = "1 pass" if count == 1 else f"{count} passes"
-    return Candidate(f"ftrl, {words}", "ftrl", count, {"passes": count})
+    return Candidate(f"ftrl, {words}", "ftrl", count, {"alpha": "auto", "passes": count})
 
 
 def _penalty(share: float, scaled: bool) -> Candidate:

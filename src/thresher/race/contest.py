@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from thresher.race.measures import (
     squared_errors,
 )
 from thresher.race.result import Entrant
-from thresher.race.scaling import ColumnScale
+from thresher.race.scaling import ColumnScale, multiplied
 from thresher.search.gravities import gravity_scale_of
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
@@ -133,7 +134,9 @@ class Contest:
         if candidate.scaled not in self._largest:
             made = estimator_class(candidate.rule, self.task)()
             X = ColumnScale.of(self.X).applied(self.X) if candidate.scaled else self.X
-            source = MatrixSource(X, self.y, self.weights)
+            mean, sd = self._unit
+            y = (self.y - mean) / sd if self.task == "regressor" else self.y
+            source = MatrixSource(X, y, self.weights)
             with np.errstate(over="ignore", invalid="ignore"):
                 scale = gravity_scale_of(made, source, _GRADIENTS, self.classes)
             self._largest[candidate.scaled] = scale.largest
@@ -156,12 +159,20 @@ class Contest:
             The rows.
         observer : Observer
         """
-        made = self.estimator(candidate, X.shape[0])
-        if not candidate.scaled:
-            return made.fit(X, y, weights, observer=observer)
-        scale = ColumnScale.of(X)
-        made.fit(scale.applied(X), y, weights, observer=observer)
-        return scale.undone(made)
+        made, (mean, sd) = self.estimator(candidate, X.shape[0]), self._unit
+        scale = ColumnScale.of(X) if candidate.scaled else None
+        given = X if scale is None else scale.applied(X)
+        y = (y - mean) / sd if self.task == "regressor" else y
+        made.fit(given, y, weights, observer=observer)
+        return multiplied(made if scale is None else scale.undone(made), sd, mean)
+
+    @cached_property
+    def _unit(self) -> tuple[float, float]:
+        """Mean and standard deviation of the targets; learners get targets in this unit."""
+        if self.task == "classifier":
+            return 0.0, 1.0
+        weights = self.row_weights
+        return float(np.average(self.y, weights=weights)), sd_of(self.y, weights)
 
     # ---- all folds -----------------------------------------------------------------------------
 
@@ -205,7 +216,7 @@ class Contest:
         model = self.fitted(candidate, self.X[train], self.y[train], weights, quiet)
         X, y, nonzeros = self.X[test], self.y[test], model.model_.nnz
         if self.task == "regressor":
-            losses = squared_errors(model.predict(X), y, sd_of(self.y, self.row_weights))
+            losses = squared_errors(model.predict(X), y, self._unit[1])
             return losses, losses, nonzeros
         decision = model.decision_function(X)
         if not is_sparse(y):

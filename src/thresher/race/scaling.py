@@ -107,19 +107,19 @@ class ColumnScale:
         return _with_weights(estimator, outputs)
 
 
-def multiplied(estimator: Any, slope: float) -> Any:
-    """Multiply the weights and intercepts of an estimator; return it.
+def multiplied(estimator: Any, slope: float, shift: float = 0.0) -> Any:
+    """Multiply the weights and intercepts of an estimator, and shift the intercepts; return it.
 
     Parameters
     ----------
     estimator : estimator
-        Its training cannot continue, unless the slope is 1.
-    slope : float
+        Its training cannot continue, unless nothing changes.
+    slope, shift : float
     """
-    if slope == 1.0:
+    if slope == 1.0 and shift == 0.0:
         return estimator
     outputs = [
-        output._replace(weights=slope * output.weights, intercept=slope * output.intercept)
+        output._replace(weights=slope * output.weights, intercept=slope * output.intercept + shift)
         for output in estimator.state_.learned()
     ]
     return _with_weights(estimator, outputs)
