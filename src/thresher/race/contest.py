@@ -105,7 +105,7 @@ class Contest:
     seed: int
     observer: Observer = field(default_factory=Observer)
     n_jobs: int | None = None
-    _largest: dict[bool, float] = field(default_factory=dict)
+    _largest: dict[bool, float] = field(default_factory=dict, init=False)
 
     # ---- one fit -------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ class _Piece:
 
 
 def read_sample(
-    source: Source, seed: int, check: Callable[[Block], Any], most: int = MOST_VALUES
+    source: Source, seed: int, check: Callable[[Block], Any], most: int | None = None
 ) -> SampledRows:
     """Read a source once, and keep all rows or a random sample.
 
@@ -92,9 +92,10 @@ def read_sample(
     seed : int
     check : callable
         Called with each block of rows that have one label.
-    most : int
-        Most values in memory.
+    most : int, optional
+        Most values in memory; by default ``MOST_VALUES``.
     """
+    most = MOST_VALUES if most is None else most
     pieces: list[_Piece] = []
     rng, limit, total, width, weighted = np.random.default_rng(seed), 1.0, 0, 0, False
     for block in source.blocks(dtype="float64"):
