@@ -22,6 +22,10 @@ _MEANINGS = (
     "means over the folds. Seconds: time of all fits of the race."
 )
 
+# Names and reasons are long: the table scrolls on a narrow screen.
+_STYLE = """<style>.thresher .raced td:first-child { min-width: 15em; }
+.thresher .raced td:last-child { min-width: 20em; }</style>"""
+
 
 def page_of(race: Race, budget: Mapping[str, Any], model: Model, title: str | None = None) -> str:
     """Return a complete page.
@@ -92,7 +96,7 @@ def table_of(race: Race) -> str:
     ]  # fmt: skip
     rows: list[list[Cell]] = [_line(entrant, classifies) for entrant in race]
     marked = [n for n, entrant in enumerate(race) if entrant.chosen]
-    return table(head, rows, marked=marked)
+    return f'<div class="raced">{_STYLE}\n{table(head, rows, marked=marked)}</div>'
 
 
 def _line(entrant: Entrant, classifies: bool) -> list[Cell]:
@@ -125,14 +129,15 @@ def _numbers(race: Race, model: Model) -> dict[str, object]:
 
 def _how(race: Race, budget: Mapping[str, Any]) -> dict[str, object]:
     seconds, speed = budget.get("seconds"), budget.get("speed")
+    plural = "" if race.tolerance == 1 else "s"
     time = "no limit of time was given"
     if seconds is not None:
         time = f"{seconds:g} seconds, at {speed or 0:,.0f} values per second"
     return {
         "measured by": race.how,
         "measure": race.measure,
-        "choice": f"the fewest nonzeros within {race.tolerance:g} standard errors of the least "
-        f"{race.measure}; the standard error is that of the difference over the same rows",
+        "choice": f"the fewest nonzeros within {race.tolerance:g} standard error{plural} of the "
+        f"least {race.measure}; the standard error is that of the difference over the same rows",
         "budget": time,
         "rows in the race": int(budget["rows"]),
         "folds": int(budget["folds"]),
@@ -140,10 +145,12 @@ def _how(race: Race, budget: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _data(race: Race) -> dict[str, object]:
-    known = dict(race.facts)
+    known = {**race.facts}
+    if known.get("total", 0) == known["rows"]:
+        del known["total"]
     words = {
-        "rows": "rows in memory",
         "total": "rows",
+        "rows": "rows in memory" if "total" in known else "rows",
         "features": "features",
         "stored": "stored values",
         "outputs": "outputs",
