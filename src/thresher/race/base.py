@@ -143,7 +143,7 @@ class RaceEstimator(LinearEstimator):
         columns = getattr(self, "feature_names_in_", None)
         if columns is not None:
             best.amend(names={k: str(name) for k, name in enumerate(columns)})
-        return self._keep(multiplied(best, slope))
+        return self._keep(multiplied(best, slope), run)
 
     def _contest(
         self,
@@ -246,13 +246,18 @@ class RaceEstimator(LinearEstimator):
             found.append(f"the rarest class has {100 * facts.rarest:.2g} % of the rows")
         return tuple(found)
 
-    def _keep(self, best: Any) -> Self:
+    def _keep(self, best: Any, run: RunOptions) -> Self:
         """Set all fitted attributes from the fitted winner."""
         best.amend(multilabel=getattr(self, "_multilabel", ""))
         if any(entrant.measured for entrant in self.race_):
             at = next(n for n, entrant in enumerate(self.race_) if entrant.chosen)
             best.amend(place=Place.of(self.race_.frontier, at))
         self.best_estimator_ = best
+        if best.model_.nnz == 0:
+            run.observer.warn(
+                f"{type(self).__name__}: all weights are zero: no candidate predicts better than "
+                f"a constant"
+            )
         return self.take(best.state_)
 
     # ---- sources -------------------------------------------------------------------------------
@@ -272,8 +277,8 @@ class RaceEstimator(LinearEstimator):
         candidate, slope = self._race(contest, facts, seed)
         best = self._streaming(contest.estimator(candidate, sample.total))
         given = {} if self.task == "regressor" else {"classes": classes}
-        best.fit(source, observer=run.observer, names=run.names, **given)
-        return self._keep(multiplied(best, slope))
+        best.fit(source, observer=FinalObserver(run.observer), names=run.names, **given)
+        return self._keep(multiplied(best, slope), run)
 
     def _fit_gathered(self, source: Source, sample: SampledRows, run: RunOptions) -> Self:
         """Race and fit all rows of a source in memory."""
@@ -313,7 +318,7 @@ class RaceEstimator(LinearEstimator):
         how = "progressive: each row was predicted before it was learned"
         self.race_ = Race((entrant,), self.measure, facts, how, remarks=(why,))
         self.budget_ = RacePlan((candidate,), 2, max(rows, 1)).to_dict()
-        return self._keep(best)
+        return self._keep(best, run)
 
     def _know_classes(self, y: Any, labels: NDArray[Any] | None) -> None:
         """Set what is known about the labels of a source."""

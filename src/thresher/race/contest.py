@@ -32,6 +32,7 @@ from thresher.race.measures import (
 from thresher.race.result import Entrant
 from thresher.race.scaling import ColumnScale, multiplied
 from thresher.search.gravities import gravity_scale_of
+from thresher.training.fitting import without_weights
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 
@@ -60,9 +61,10 @@ class QuietObserver(Observer):
 
 
 class FinalObserver(QuietObserver):
-    """An observer of the final fit: it passes on all but warnings of slow convergence.
+    """An observer of the final fit: it passes on all but warnings that tell to change parameters.
 
-    The race has measured fits that ended after as many passes.
+    The race has measured fits that ended after as many passes. If all weights are zero, no
+    candidate was better.
     """
 
     def progress(self, trainer: Trainer) -> None:
@@ -75,7 +77,11 @@ class FinalObserver(QuietObserver):
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
         """Pass on a warning."""
-        if not issubclass(category, ConvergenceWarning):
+        slow, empty = (
+            issubclass(category, ConvergenceWarning),
+            message.endswith(without_weights("")),
+        )
+        if not slow and not empty:
             self.outer.warn(message, category)
 
 
@@ -163,7 +169,8 @@ class Contest:
         scale = ColumnScale.of(X) if candidate.scaled else None
         given = X if scale is None else scale.applied(X)
         y = (y - mean) / sd if self.task == "regressor" else y
-        made.fit(given, y, weights, observer=observer)
+        with np.errstate(over="ignore", invalid="ignore"):  # huge values: measured, too
+            made.fit(given, y, weights, observer=observer)
         return multiplied(made if scale is None else scale.undone(made), sd, mean)
 
     @cached_property

@@ -196,4 +196,4 @@ def speed_of(fit: Callable[[int], Any], facts: Facts) -> float:
         began = time.perf_counter()
         fit(rows)
         least = min(least, time.perf_counter() - began)
-    return float(f"{rows * values / max(least, 1e-9):.3g}")
+    return float(f"{(rows * values + _PER_FIT) / max(least, 1e-9):.3g}")
