@@ -88,6 +88,11 @@ def core_parameters(
             values["relative"] = values[name] == "auto"
             if values["relative"]:
                 values[name] = auto
+    values.pop("passes", None)
+    if "lanes" in values:
+        values["relative_epsilon"] = values["epsilon"] == "auto"
+        if values["relative_epsilon"]:
+            values["epsilon"] = 1.0
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     number_values = {
         name: float(value)

@@ -18,6 +18,7 @@ from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
+from thresher.training.bank import fewer_lanes
 from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
@@ -155,6 +156,8 @@ def fit(
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
+    if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
+        run.observer.tell("note", message=fewer_lanes(plan.labels.outputs, plan.width))
     capacity = _capacity(plan, before)
     trainer = Trainer(
         plan,

@@ -24,6 +24,7 @@ from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
+from thresher.training.bank import lanes_for
 from thresher.training.class_weights import class_factors
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
@@ -145,6 +146,8 @@ class TrainingPlan:
         grows = False
         if width is None:
             width, grows = _width(rule, params, source, owner)
+        if params.get("lanes") == "auto":
+            params["lanes"] = lanes_for(params, labels.outputs, 0 if width == 2**64 else width)
         plan = cls(
             rule=rule,
             task=task,
