@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -198,7 +198,7 @@ class RaceEstimator(LinearEstimator):
         folds = folds_of(strata, plan.folds, np.random.default_rng([seed, 1]))
         held = contest.row_weights[folds != ALWAYS]
         if len(np.unique(folds[folds != ALWAYS])) < 2 or not held.sum() > 0:
-            return self._unraced(plan.candidates[0], facts, "there are too few rows for a race")
+            return self._unraced(plan.candidates, facts, "there are too few rows for a race")
         count = len(plan.candidates)
 
         def tell(number: int, entrant: Entrant) -> None:
@@ -224,8 +224,11 @@ class RaceEstimator(LinearEstimator):
         chosen = next(n for n, entrant in enumerate(entrants) if entrant.chosen)
         return plan.candidates[chosen], scored[chosen].slope
 
-    def _unraced(self, candidate: Candidate, facts: Facts, why: str) -> tuple[Candidate, float]:
-        """Choose a candidate without a race."""
+    def _unraced(
+        self, candidates: Sequence[Candidate], facts: Facts, why: str
+    ) -> tuple[Candidate, float]:
+        """Choose a candidate without a race: the one with the most passes that learns by row."""
+        candidate = max(candidates, key=lambda one: (one.streams, one.cost))
         entrant = Entrant(candidate.name, candidate.rule, candidate.params, chosen=True, why=why)
         self.race_ = Race((entrant,), self.measure, facts.to_dict(), "not measured", remarks=(why,))
         return candidate, 1.0

@@ -81,6 +81,7 @@ CANDIDATES: tuple[Candidate, ...] = tuple(
     candidate
     for candidate in (
         Candidate("one-pass", "one-pass", 8),
+        Candidate("one-pass, cut 0.05", "one-pass", 8, {"cut": 0.05}),
         *(_passes(count) for count in (1, 5, 20)),
         Candidate("truncated-gradient, 20 passes", "truncated-gradient", 20, {"passes": 20}),
         *(_penalty(share, scaled) for scaled in (True, False) for share in SHARES),
