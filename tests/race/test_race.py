@@ -106,6 +106,13 @@ def test_a_time_is_turned_once_into_a_plan(seconds):
     assert (len(timed.race_) < 8) == (seconds < 1)
 
 
+def test_a_time_for_rows_sorted_by_class(monkeypatch):
+    monkeypatch.setattr("thresher.race.plan._PROBED", 100)  # four rows, all of the first class
+    order = np.argsort(Y, kind="stable")
+    timed = SparseClassifier(random_state=1, budget=1e-6).fit(X[order], Y[order])
+    assert timed.score(X, Y) > 0.7
+
+
 def test_no_time_is_measured_without_a_budget(raced):
     assert raced.budget_["seconds"] is None
     assert raced.budget_["speed"] is None

@@ -1,6 +1,7 @@
 """Races on sources: files, rows that do not fit in memory, and pipes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
@@ -38,6 +39,16 @@ def test_a_file_gives_the_model_of_its_matrix(rows):
     assert source.score(scan(rows)) == pytest.approx(matrix.score(X, y.astype(int)))
     assert source.classes_.tolist() == [-1, 1]
     assert source.predict(scan(rows)).tolist() == matrix.predict(X).tolist()
+
+
+def test_names_of_an_earlier_fit_are_forgotten(rows):
+    X, y = load_svmlight_file(str(rows))
+    frame = pd.DataFrame(X.toarray(), columns=[f"column {n}" for n in range(X.shape[1])])
+    clf = SparseClassifier(budget=FEW, random_state=0).fit(frame, y)
+    assert str(clf.model_.top(1)[0].name).startswith("column")
+    clf.fit(scan(rows))
+    assert not hasattr(clf, "feature_names_in_")
+    assert not str(clf.model_.top(1)[0].name).startswith("column")
 
 
 def test_names_of_features(tmp_path):

@@ -25,7 +25,7 @@ from thresher.model.model import Model, Progress
 from thresher.model.supports import is_whole
 from thresher.race.candidates import Candidate, candidate_named, for_one_reading
 from thresher.race.choice import judged
-from thresher.race.contest import Contest, FinalObserver, run
+from thresher.race.contest import Contest, FinalObserver, QuietObserver, run
 from thresher.race.facts import Facts, facts_of
 from thresher.race.folds import ALWAYS, folds_of, sample_of, strata_of
 from thresher.race.page import page_of
@@ -165,16 +165,16 @@ class RaceEstimator(LinearEstimator):
         facts = facts_of(X, y, outputs, total)
         seed = seed_of(self.random_state, type(self).__name__)
         whole = Contest(self.task, X, y, weights, classes, seed, run.observer, self.n_jobs)
-        plan = self._planned(whole, facts)
-        self.budget_ = plan.to_dict()
         strata = strata_of(y, classes is not None and not is_sparse(y))
+        plan = self._planned(whole, facts, strata)
+        self.budget_ = plan.to_dict()
         rows = sample_of(strata, plan.rows, np.random.default_rng([seed, 0]))
         if len(rows) == X.shape[0]:
             return whole, facts, seed
         some = None if weights is None else weights[rows]
         return replace(whole, X=X[rows], y=y[rows], weights=some), facts, seed
 
-    def _planned(self, contest: Contest, facts: Facts) -> RacePlan:
+    def _planned(self, contest: Contest, facts: Facts, strata: NDArray[np.int64]) -> RacePlan:
         """Return the plan; time is measured only if `budget` is a number of seconds."""
         if isinstance(self.budget, Mapping):
             return RacePlan.recorded(self.budget).restricted(self.task, facts)
@@ -182,10 +182,11 @@ class RaceEstimator(LinearEstimator):
             return RacePlan.of(self.task, facts, int(self.folds))
         once = candidate_named("ftrl, 1 pass")
 
-        def fit(rows: int) -> Any:
-            X, y = contest.X[:rows], contest.y[:rows]
-            weights = None if contest.weights is None else contest.weights[:rows]
-            return contest.fitted(once, X, y, weights, Observer())
+        def fit(count: int) -> Any:
+            rows = sample_of(strata, count, np.random.default_rng(contest.seed))
+            weights = None if contest.weights is None else contest.weights[rows]
+            quiet = QuietObserver(contest.observer)
+            return contest.fitted(once, contest.X[rows], contest.y[rows], weights, quiet)
 
         speed = speed_of(fit, facts)
         return RacePlan.timed(self.task, facts, int(self.folds), float(self.budget), speed)
@@ -266,6 +267,7 @@ class RaceEstimator(LinearEstimator):
     # ---- sources -------------------------------------------------------------------------------
 
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if not source.rereadable:
             return self._fit_once(source, classes, run)
         seed = seed_of(self.random_state, type(self).__name__)
@@ -274,7 +276,7 @@ class RaceEstimator(LinearEstimator):
             return self._fit_gathered(source, sample, run)
         X, _ = sample.rows.compact()
         y, _ = sample.labels()
-        self._know_classes(y, None)
+        self._know_classes(y)
         weights = self._row_weights(y, sample.rows.weights)
         contest, facts, seed = self._contest(X, y, weights, run, sample.total)
         candidate, slope = self._race(contest, facts, seed)
@@ -288,7 +290,7 @@ class RaceEstimator(LinearEstimator):
         rows = sample.rows
         X, seen = rows.compact() if source.named else (rows.matrix(), None)
         y, labels = sample.labels()
-        self._know_classes(y, labels)
+        self._know_classes(y)
         self._fit(X, y, rows.weights, None, run)
         state = of_source(self.best_estimator_.state_, source, seen, run.names)
         if labels is not None:
@@ -323,7 +325,7 @@ class RaceEstimator(LinearEstimator):
         self.budget_ = RacePlan((candidate,), 2, max(rows, 1)).to_dict()
         return self._keep(best, run)
 
-    def _know_classes(self, y: Any, labels: NDArray[Any] | None) -> None:
+    def _know_classes(self, y: Any) -> None:
         """Set what is known about the labels of a source."""
 
     def _streaming(self, estimator: Any) -> Any:

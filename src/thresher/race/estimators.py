@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
-
 from thresher.data import is_sparse
 from thresher.errors import ParameterError
 from thresher.estimators.classifying import MultilabelClassifier
@@ -98,7 +96,7 @@ class SparseClassifier(RaceEstimator, MultilabelClassifier):
     ) -> None:
         self._set(locals())
 
-    def _know_classes(self, y: Any, labels: NDArray[Any] | None) -> None:
+    def _know_classes(self, y: Any) -> None:
         self._multilabel = "sparse" if is_sparse(y) else ""
         if self._multilabel and self.class_weight is not None:
             raise ParameterError(
