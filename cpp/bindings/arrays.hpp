@@ -31,6 +31,7 @@ void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);
 void bind_stages_paper(nb::module_& m);
 void bind_stages_robust(nb::module_& m);
+void bind_targets(nb::module_& m);
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -42,16 +43,20 @@ using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::dev
 struct BorrowedBatch {
   thresher::Batch batch;
   nb::object keep[3];
-  std::optional<Doubles> labels, weights;
+  std::optional<Doubles> labels, weights, units;
 
-  void set_targets(std::optional<Doubles> y, std::optional<Doubles> sample_weight) {
+  void set_targets(std::optional<Doubles> y, std::optional<Doubles> sample_weight,
+                   std::optional<Doubles> loss_units = std::nullopt) {
     const auto rows = static_cast<std::size_t>(batch.rows);
     if (y && y->shape(0) != rows) throw std::invalid_argument("labels: one for each row");
     if (sample_weight && sample_weight->shape(0) != rows)
       throw std::invalid_argument("sample weights: one for each row");
-    labels = std::move(y), weights = std::move(sample_weight);
+    if (loss_units && loss_units->shape(0) != rows)
+      throw std::invalid_argument("units: one for each row");
+    labels = std::move(y), weights = std::move(sample_weight), units = std::move(loss_units);
     batch.labels = labels ? labels->data() : nullptr;
     batch.weights = weights ? weights->data() : nullptr;
+    batch.units = units ? units->data() : nullptr;
   }
 };
 

@@ -31,6 +31,7 @@ using thresher::Told;
 namespace {
 
 using Seen = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Scaled = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ints = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> owned_matrix(std::vector<double>&& values,
@@ -59,7 +60,8 @@ std::vector<thresher::LaneSpec> specs_of(const Numbers& numbers, const Words& wo
 }
 
 Told told_of(const BorrowedBatch& batch, const std::optional<Seen>& seen,
-             const std::optional<std::pair<Longs, Ints>>& classes, double low) {
+             const std::optional<std::pair<Longs, Ints>>& classes, double low,
+             const std::optional<std::pair<Scaled, Scaled>>& scaled = std::nullopt) {
   Told told;
   told.low = low;
   const auto rows = static_cast<std::size_t>(batch.batch.rows);
@@ -67,6 +69,15 @@ Told told_of(const BorrowedBatch& batch, const std::optional<Seen>& seen,
     if (seen->shape(0) != rows)
       throw std::invalid_argument("seen must have one row for each row of the batch");
     told.seen = seen->data(), told.clocks = static_cast<std::int64_t>(seen->shape(1));
+  }
+  if (scaled) {
+    const auto& [labels, units] = *scaled;
+    const std::size_t clocks = labels.shape(1);
+    if (labels.shape(0) != rows || units.shape(0) != rows || units.shape(1) != clocks ||
+        (seen && seen->shape(1) != clocks))
+      throw std::invalid_argument("scaled must be labels and units, each rows x clocks");
+    told.labels = labels.data(), told.units = units.data();
+    told.clocks = static_cast<std::int64_t>(clocks);
   }
   if (classes) {
     const auto& [starts, numbers] = *classes;
@@ -118,12 +129,13 @@ void bind_lanes(nb::module_& m) {
           "learn",
           [](Lanes& self, const BorrowedBatch& batch, std::optional<Longs> order,
              std::int64_t first, std::optional<std::int64_t> last, std::optional<Seen> seen,
-             std::optional<std::pair<Longs, Ints>> classes, double low,
-             bool before) -> std::optional<nb::ndarray<nb::numpy, double, nb::ndim<2>>> {
+             std::optional<std::pair<Longs, Ints>> classes, double low, bool before,
+             std::optional<std::pair<Scaled, Scaled>> scaled)
+              -> std::optional<nb::ndarray<nb::numpy, double, nb::ndim<2>>> {
             if (!batch.batch.labels && !classes)
               throw std::invalid_argument("learning needs labels");
             const thresher::Visit visit = visit_of(batch, order, first, last);
-            const Told told = told_of(batch, seen, classes, low);
+            const Told told = told_of(batch, seen, classes, low, scaled);
             const BorrowedBatch held = batch;  // another thread may replace the targets
             std::vector<double> out;
             std::size_t count = 0;
@@ -137,14 +149,17 @@ void bind_lanes(nb::module_& m) {
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
           "seen"_a.none() = nb::none(), "classes"_a.none() = nb::none(), "low"_a = -1.0,
-          "before"_a = false,
+          "before"_a = false, "scaled"_a.none() = nb::none(),
           "Learn in each lane the rows of order[first:last] that its clock sees. A row makes as\n"
           "many steps as its weight says.\n\n"
           "seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.\n"
           "classes: (starts, numbers), the classes of each row. If the target of a lane is a "
           "class,\n"
           "its label is 1 for rows of that class, otherwise `low`. before: return the predictions\n"
-          "before the steps, rows x lanes; NaN if the clock does not see the row.")
+          "before the steps, rows x lanes; NaN if the clock does not see the row. scaled: "
+          "(labels,\n"
+          "units), standardised targets of each clock and the units of their losses, rows x "
+          "clocks.")
       .def(
           "next_pass", [](Lanes& self) { changing(self, [&] { self.next_pass(); }); },
           "Decay the rates, as after a pass over the data.")

@@ -133,7 +133,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("rows", [](const BorrowedBatch& b) { return b.batch.rows; })
       .def_prop_ro("columns", [](const BorrowedBatch& b) { return b.batch.columns; })
       .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(),
-           "weights"_a.none() = nb::none(), "Replace the labels and weights of the rows.");
+           "weights"_a.none() = nb::none(), "units"_a.none() = nb::none(),
+           "Replace the labels and weights of the rows, and the units of their losses.");
   m.def("sparse_batch", &sparse_batch, "starts"_a, "keys"_a, "values"_a, "columns"_a,
         "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "Borrow CSR rows.");
   m.def("dense_batch", &dense_batch, "rows"_a, "labels"_a.none() = nb::none(),
@@ -328,4 +329,5 @@ NB_MODULE(_core, m) {
   bindings::bind_stabilized(m);
   bindings::bind_stages_paper(m);
   bindings::bind_stages_robust(m);
+  bindings::bind_targets(m);
 }

@@ -32,8 +32,14 @@ class Batch:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ]
         | None = None,
+        units: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
     ) -> None:
-        """Replace the labels and weights of the rows."""
+        """
+        Replace the labels and weights of the rows, and the units of their losses.
+        """
 
 def sparse_batch(
     starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -578,6 +584,17 @@ class Lanes:
         | None = None,
         low: float = -1.0,
         before: bool = False,
+        scaled: tuple[
+            Annotated[
+                NDArray[numpy.float64],
+                dict(shape=(None, None), order="C", device="cpu", writable=False),
+            ],
+            Annotated[
+                NDArray[numpy.float64],
+                dict(shape=(None, None), order="C", device="cpu", writable=False),
+            ],
+        ]
+        | None = None,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))] | None:
         """
         Learn in each lane the rows of order[first:last] that its clock sees. A row makes as
@@ -586,7 +603,8 @@ class Lanes:
         seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.
         classes: (starts, numbers), the classes of each row. If the target of a lane is a class,
         its label is 1 for rows of that class, otherwise `low`. before: return the predictions
-        before the steps, rows x lanes; NaN if the clock does not see the row.
+        before the steps, rows x lanes; NaN if the clock does not see the row. scaled: (labels,
+        units), standardised targets of each clock and the units of their losses, rows x clocks.
         """
 
     def next_pass(self) -> None:
@@ -1346,3 +1364,37 @@ def robust_target(asked: float, rows: float, judged: float) -> int:
 
 def robust_size_after(features: int, target: int, rejection: float) -> int:
     """The number of features that stay after a stage."""
+
+def standardise(
+    states: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    labels: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    sds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    units: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    targets: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    weights: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    order: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    first: int,
+    last: int,
+    seen: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    centred: bool,
+    counts: bool,
+    degree: int,
+) -> int:
+    """
+    Standardise the targets of order[first:last] by running means and standard deviations.
+
+    states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.
+    labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.
+    Return the position after the last row done.
+    """

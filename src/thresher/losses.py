@@ -53,6 +53,11 @@ class Loss:
         Whether it can be used with store="nonzero".
     smooth : str
         The most similar loss that has a curvature, for rules that need one.
+    degree : int
+        d, if the loss of s p and s y is s^d times that of p and y (with epsilon s times as large);
+        0: there is no d, or p is not in the units of y.
+    auto_epsilon : float
+        The value of epsilon="auto" where targets are standardised.
     selectable : bool
         Whether users can choose it; if not, it belongs to one rule that has no other loss.
     """
@@ -71,6 +76,8 @@ class Loss:
     sparse_updates: bool = False
     nonzero_store: bool = False
     smooth: str = ""
+    degree: int = 0
+    auto_epsilon: float = 0.1
     selectable: bool = True
 
     @property
@@ -88,10 +95,11 @@ class Loss:
         """The value of strength="auto" for rows of norm 1.
 
         It is the curvature, so that the first step does not pass the minimum of the row's loss.
-        Losses with a bounded slope cannot diverge; for them it is a tenth of the curvature.
+        Losses with a bounded slope cannot diverge; for them it is 0.04 times the curvature
+        (docs/decisions/0018).
         """
         grows = self.slope_bound is None or self.slope_bound[0] > 0
-        return (self.curvature or self.start_curvature or 1.0) * (1.0 if grows else 0.1)
+        return (self.curvature or self.start_curvature or 1.0) * (1.0 if grows else 0.04)
 
     @property
     def has_probabilities(self) -> bool:
@@ -154,18 +162,27 @@ LOSSES: dict[str, Loss] = {
             sparse_updates=True,
             nonzero_store=True,
         ),
-        Loss("squared", _BOTH, slope_bound=(2.0, 0.0), curvature=1.0),
-        Loss("square", _BOTH, slope_bound=(4.0, 0.0), curvature=2.0),
-        Loss("absolute", _VALUES, slope_bound=(0.0, 1.0), largest_slope=1.0),
-        Loss("huber", _VALUES, slope_bound=(2.0, 0.0), largest_slope="epsilon", curvature=1.0),
+        Loss("squared", _BOTH, slope_bound=(2.0, 0.0), curvature=1.0, degree=2),
+        Loss("square", _BOTH, slope_bound=(4.0, 0.0), curvature=2.0, degree=2),
+        Loss("absolute", _VALUES, slope_bound=(0.0, 1.0), largest_slope=1.0, degree=1),
+        Loss(
+            "huber",
+            _VALUES,
+            slope_bound=(2.0, 0.0),
+            largest_slope="epsilon",
+            curvature=1.0,
+            degree=2,
+            auto_epsilon=1.0,
+        ),
         Loss(
             "epsilon_insensitive",
             _VALUES,
             slope_bound=(0.0, 1.0),
             largest_slope=1.0,
             sparse_updates=True,
+            degree=1,
         ),
-        Loss("quantile", _VALUES, slope_bound=(0.0, 1.0), largest_slope=1.0),
+        Loss("quantile", _VALUES, slope_bound=(0.0, 1.0), largest_slope=1.0, degree=1),
         Loss(
             "poisson",
             _VALUES,

@@ -22,7 +22,6 @@ from thresher.distributed.engine.pieces import ClusterJob
 from thresher.distributed.modes.average import AverageMode
 from thresher.distributed.modes.average_pieces import make_outputs
 from thresher.errors import DataError, DivergenceError, ParameterError
-from thresher.training.plan import alpha_for
 from thresher.training.seeds import stream_seed
 
 RULES = sorted(CASES)
@@ -211,7 +210,7 @@ def test_the_first_part_with_rows_decides_alpha() -> None:
     case = two_parts(passes=1, alpha="auto")
     case.rows[0][0] = (np.zeros((0, WIDTH)), np.zeros(0))
     with case.job() as job:
-        want = alpha_for(next(iter(job.rows.source(1).blocks())))
+        want = job.plan().rate_for(next(iter(job.rows.source(1).blocks())))
     assert run(case)[0].learned.facts["alpha"] == want
 
 

@@ -196,8 +196,8 @@ def test_estimators(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 60))
     y = X[:, 0] - X[:, 1] > 0
-    clf = MirrorDescentClassifier(random_state=0, shuffle=False, passes=1).fit(X, y)
-    online = MirrorDescentClassifier()
+    clf = MirrorDescentClassifier(l1=1e-4, random_state=0, shuffle=False, passes=1).fit(X, y)
+    online = MirrorDescentClassifier(l1=1e-4)
     for rows in np.array_split(np.arange(400), 7):
         online.partial_fit(X[rows], y[rows], classes=[False, True])
     np.testing.assert_array_equal(clf.coef_, online.coef_)

@@ -66,6 +66,16 @@ def test_the_core_and_the_table_have_the_same_losses() -> None:
         assert np.isfinite(values_of(name, np.zeros(1), 1.0)[0]).all()
 
 
+@pytest.mark.parametrize("loss", REGRESSOR_LOSSES)
+def test_the_degree_says_how_a_loss_grows_with_its_units(loss: str) -> None:
+    p, y, s = np.array([-2.0, 0.3, 1.1, 5.0]), np.array([1.0, 0.4, 1.0, 0.5]), 8.0
+    plain = _core.loss_values(loss, 0.25, 0.3, p, y)[0]
+    scaled = _core.loss_values(loss, s * 0.25, 0.3, s * p, s * y)[0]
+    degree = LOSSES[loss].degree
+    grows = [d for d in (1, 2) if np.allclose(scaled, s**d * plain)]
+    assert grows == ([degree] if degree else [])
+
+
 @pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
 def test_losses_of_classes_pull_to_the_side_of_the_label(loss: str) -> None:
     at = np.array([LOSSES[loss].decision_at])
@@ -210,7 +220,7 @@ def test_losses_scale_rows_as_the_table_says(loss: str) -> None:
 
 def test_automatic_rates_and_strengths() -> None:
     eta = {"logistic": 3.0, "squared": 0.75, "square": 0.375, "poisson": 0.75, "hinge": 0.75}
-    strength = {"logistic": 0.025, "squared": 1.0, "square": 2.0, "poisson": 1.0, "hinge": 0.1}
+    strength = {"logistic": 0.01, "squared": 1.0, "square": 2.0, "poisson": 1.0, "hinge": 0.04}
     assert {name: LOSSES[name].auto_eta for name in eta} == eta
     assert {name: LOSSES[name].auto_strength for name in strength} == strength
 

@@ -24,6 +24,7 @@ struct Batch {
   Values values;
   const double* labels = nullptr;   // none for predictions
   const double* weights = nullptr;  // none: all weights are 1
+  const double* units = nullptr;    // factors of the losses in the tally; none: all are 1
   bool distinct = false;            // no CSR row has a key twice; learners do not check this again
 };
 

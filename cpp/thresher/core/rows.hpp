@@ -44,6 +44,7 @@ class Rows {
   const Real* values() const { return x_; }
   double label() const { return batch_.labels[row_]; }
   double weight() const { return batch_.weights ? batch_.weights[row_] : 1.0; }
+  double unit() const { return batch_.units ? batch_.units[row_] : 1.0; }
 
   // Calls f(const int32_t* or const int64_t*) with the row's keys.
   template <class F>

@@ -142,7 +142,7 @@ class RuleLearner final : public WithAbilities<R> {
         if constexpr (SteeringRule<R>)
           if (rule_.steering_due()) this->steer_rule();
       }
-      tally_.add(first, rows.weight());
+      tally_.add(first, rows.weight(), rows.unit());
       ++learned;
       if constexpr (PausingRule<R>)
         if (rule_.pausing()) break;

@@ -19,10 +19,11 @@ class Tally {
   Tally(std::int64_t rows, double weight, double sum, double product)
       : rows_(rows), weight_(weight), sum_(sum), product_(product) {}
 
-  void add(const Outcome& outcome, double weight) {
+  // unit: the unit of the loss's value, for targets that are standardised (core/target_scale.hpp).
+  void add(const Outcome& outcome, double weight, double unit = 1.0) {
     rows_ += 1;
     weight_ += weight;
-    sum_ += weight * outcome.value;
+    sum_ += weight * (unit * outcome.value);
     if (weight == 1.0) {
       product_ *= outcome.factor;
       if (product_ > 1e300) {

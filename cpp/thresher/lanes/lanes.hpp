@@ -37,12 +37,19 @@ struct Told {
   const std::int64_t* starts = nullptr;
   const std::int32_t* classes = nullptr;
   double low = -1.0;
+  // rows x clocks, or null: labels and units of the loss, where each clock standardises its targets.
+  const double* labels = nullptr;
+  const double* units = nullptr;
 
   bool sees(std::int64_t row, std::int64_t clock) const {
     return !seen || seen[row * clocks + clock];
   }
-  double label(const Batch& batch, std::int64_t row, std::int64_t target) const {
-    if (target < 0) return batch.labels[row];
+  double unit(std::int64_t row, std::int64_t clock) const {
+    return units ? units[row * clocks + clock] : 1.0;
+  }
+  double label(const Batch& batch, std::int64_t row, std::int64_t clock,
+               std::int64_t target) const {
+    if (target < 0) return labels ? labels[row * clocks + clock] : batch.labels[row];
     for (std::int64_t i = starts[row]; i < starts[row + 1]; ++i)
       if (classes[i] == target) return 1.0;
     return low;

@@ -293,7 +293,7 @@ class LineLanes final : public Lanes {
                  const Rows<Real>& rows, const Told& told, double* before) {
     LaneLosses& losses = member.losses;
     const Repeats repeats = repeats_of(rows.weight());
-    losses.tell(batch, rows.row(), told);
+    losses.tell(batch, rows.row(), member.clock, told);
     for (std::int64_t i = 0; i == 0 || i < repeats.count; ++i) {
       const double scale = row_scale(losses.of[0], rows);
       if (repeats.count > 0) step(member, row, scale, squares, repeats.weight, batch, rows.row());
@@ -304,7 +304,7 @@ class LineLanes final : public Lanes {
         before[member.lanes[l]] = losses.p[member.slots().slot(l)];
     }
     if (repeats.count > 1) losses.back_to_first();
-    losses.add(rows.weight());
+    losses.add(rows.weight(), told.unit(rows.row(), member.clock));
   }
 
   void step(Member& member, const RowOfCells<Real>& row, double scale, double squares,

@@ -40,9 +40,9 @@ class LaneLosses {
   std::vector<double> reach;      // per slot, for steps of weight > 1
 
   // Sets the targets of all lanes for a row.
-  void tell(const Batch& batch, std::int64_t row, const Told& told) {
+  void tell(const Batch& batch, std::int64_t row, std::int64_t clock, const Told& told) {
     if (of_class_.empty()) {
-      std::fill(y_.begin(), y_.end(), batch.labels[row]);
+      std::fill(y_.begin(), y_.end(), told.label(batch, row, clock, -1));
       return;
     }
     std::fill(y_.begin(), y_.end(), told.low);
@@ -71,9 +71,11 @@ class LaneLosses {
       if (alive_[s] != 0.0) value_[s] = first_value_[s], factor_[s] = first_factor_[s];
   }
 
-  // Adds the row to the tallies.
-  void add(double weight) {
+  // Adds the row to the tallies; `unit` is that of the values.
+  void add(double weight, double unit) {
     common_.rows += 1, common_.weight += weight;
+    if (unit != 1.0)
+      for (double& value : value_) value *= unit;
     if (weight == 1.0) {
       if (kernels_.add(row(), sum_.data(), product_.data()) > 1e300) [[unlikely]]
         for (std::size_t s = 0; s < sum_.size(); ++s)

@@ -38,8 +38,8 @@ class LaneSet final : public GrowingLanes {
 
   // Learns a few rows at a time, so that they are still in the cache for the next part.
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
-    if (told.seen && told.clocks < clocks_)
-      throw std::invalid_argument("seen needs a column for each clock");
+    if ((told.seen || told.labels) && told.clocks < clocks_)
+      throw std::invalid_argument("seen and scaled need a column for each clock");
     if ((classes_ && !told.starts) || (labels_ && !batch.labels))
       throw std::invalid_argument(
           "learning needs labels, or classes if a lane's target is a class");

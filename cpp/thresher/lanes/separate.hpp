@@ -43,11 +43,14 @@ class SeparateLanes final : public Lanes {
       for (std::int64_t p = visit.first; p < last; ++p)
         if (told.sees(visit.row(p), specs_[lane].clock)) order_.push_back(visit.row(p));
       Batch own = batch;
-      if (specs_[lane].target >= 0) {
-        labels_.resize(static_cast<std::size_t>(batch.rows));
-        for (const std::int64_t row : order_)
-          labels_[static_cast<std::size_t>(row)] = told.label(batch, row, specs_[lane].target);
-        own.labels = labels_.data();
+      const std::int64_t clock = specs_[lane].clock, target = specs_[lane].target;
+      if (target >= 0 || told.labels) {
+        labels_.resize(static_cast<std::size_t>(batch.rows)), units_.resize(labels_.size());
+        for (const std::int64_t row : order_) {
+          const auto at = static_cast<std::size_t>(row);
+          labels_[at] = told.label(batch, row, clock, target), units_[at] = told.unit(row, clock);
+        }
+        own.labels = labels_.data(), own.units = units_.data();
       }
       const auto seen = static_cast<std::int64_t>(order_.size());
       if (before)
@@ -173,7 +176,7 @@ class SeparateLanes final : public Lanes {
   std::uint64_t width_;
   bool single_;
   std::vector<std::int64_t> order_;  // the rows that the current lane sees
-  std::vector<double> labels_;
+  std::vector<double> labels_, units_;
 };
 
 }  // namespace thresher

@@ -244,7 +244,7 @@ class OnePassLanes final : public Lanes {
       see(row, h, now, first);
       for (std::size_t o = 0; o < count(); ++o) {
         Output& output = outputs_[o];
-        const double y = told.label(batch, rows.row(), targets_[o]);
+        const double y = told.label(batch, rows.row(), clock_, targets_[o]);
         const double averaged = open(row, o, now, first && h > 0);
         if (first && before) before[o] = output.raw_prediction();
         if (first) output.judge(y, h, weight, averaged, now);

@@ -62,7 +62,7 @@ class MirrorDescent final : public Learner, public RoundLearner {
       const Repeats repeats = repeats_of(rows.weight());
       const Outcome first = step(batch, rows, repeats);
       for (std::int64_t i = 1; i < repeats.count; ++i) step(batch, rows, repeats);
-      tally_.add(first, rows.weight());
+      tally_.add(first, rows.weight(), rows.unit());
     }
     return visit.last - visit.first;
   }

@@ -225,7 +225,7 @@ def _adaptive_rules() -> dict[str, Candidate]:
     """Return the rules whose rate is relative to the norms of the rows, such as FTRL."""
     found = {}
     for name, rule in RULES.items():
-        if rule.rate_from_rows:
+        if rule.rate_from_rows and rule.norm_power < 0:
             unit = " times rows times passes" if rule.penalty_unit == "gradients" else ""
             found[name] = Candidate(
                 rule.estimators["classifier"].removesuffix("Classifier"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,6 +33,7 @@ from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
 from thresher.preprocessing import UnitVarianceScaler
 from thresher.search.gravities import GravityScale
+from thresher.training.target_scale import TargetScale
 
 SCALES = ("unit-norm", "variance", None)
 _MEMORY = 1 << 30  # most bytes for gradients at a time
@@ -58,8 +58,9 @@ class ComparisonRows:
     digests : dict of str to str
         SHA-256 of the training rows and of the test rows, as they were given.
     unit : float
-        The targets of a regression were divided by this: the power of ten nearest to their
-        standard deviation. So rates and penalties do not depend on the unit of the targets.
+        The standard deviation of the training targets of a regression. All targets have been
+        standardised by it and by the mean, so rates and penalties do not depend on their units.
+        1 for losses with a range of labels, whose targets stay as they are.
     names : list of str or None
         Names of the columns.
     scaled : bool
@@ -126,8 +127,9 @@ class ComparisonRows:
             found.append("rows have weights, which count in training and in all errors")
         if self.unit != 1:
             found.append(
-                f"rules learned from labels divided by {self.unit:g}, and the chosen parameters "
-                f"are for these labels; errors are in the original unit"
+                f"rules learned from standardised labels (their standard deviation is "
+                f"{self.unit:.3g}), and the chosen parameters are for these labels; errors are in "
+                f"the original unit"
             )
         return found
 
@@ -273,8 +275,8 @@ def rows_of(
     both = {"weights": weights, "weights_test": weights_test}
     if regresses:
         limited = loss is not None and LOSSES[loss].label_range != ANY_LABEL
-        unit = 1.0 if limited else _unit(numbers_of(y))
-        y, y_test = (numbers_of(labels) / unit for labels in (y, y_test))
+        mean, unit = (0.0, 1.0) if limited else _scale(numbers_of(y))
+        y, y_test = ((numbers_of(labels) - mean) / unit for labels in (y, y_test))
         return ComparisonRows(X, y, X_test, y_test, "regression", [], digests, unit, names, **both)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -355,9 +357,10 @@ def _check_size(values: NDArray[Any], limit: float) -> None:
         )
 
 
-def _unit(y: NDArray[np.float64]) -> float:
-    spread = float(np.std(y))
-    return float(10.0 ** round(math.log10(spread))) if 0 < spread < math.inf else 1.0
+def _scale(y: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean and the standard deviation of targets; 0 and 1 if they are equal."""
+    scale = TargetScale.of(2, True, y, None)
+    return (scale.mean, scale.sd) if scale.sd > 0 else (0.0, 1.0)
 
 
 def _digest(X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None = None) -> str:

@@ -140,7 +140,8 @@ def compare(
         "scale": scale,
         "seed": seed,
     }
-    saved = ComparisonCheckpoint(checkpoint, {**settings, **rows.digests})
+    unit = {"unit of the targets": rows.unit} if rows.task == "regression" else {}
+    saved = ComparisonCheckpoint(checkpoint, {**settings, **rows.digests, **unit})
     settings = {"version": __version__, **settings}
     models = ComparedModels(X, y, sample_weight, rows, settings)
     rows = rows.scaled_by(scale)

@@ -188,3 +188,8 @@ class Block:
         """Return the values of the first rows, and where each row's values begin."""
         starts = np.asarray(self.native.starts)[: rows + 1].astype(np.int64)
         return starts, np.asarray(self.native.values, np.float64)[: starts[-1]]
+
+    def first_keys(self, rows: int) -> NDArray[Any]:
+        """Return the feature of each of the `first_values`."""
+        last = int(np.asarray(self.native.starts)[: rows + 1][-1])
+        return np.asarray(self.native.keys)[:last]

@@ -78,6 +78,11 @@ class MatrixBlock(LabelArray):
             return X.indptr.astype(np.int64), np.asarray(X.data, np.float64)
         return np.arange(len(X) + 1, dtype=np.int64) * self.width, np.asarray(X, np.float64).ravel()
 
+    def first_keys(self, rows: int) -> NDArray[Any]:
+        """Return the column of each of the `first_values`."""
+        X = self.X[:rows]
+        return X.indices if is_sparse(X) else np.tile(np.arange(self.width), len(X))
+
     def heads(self) -> Iterator[tuple[int, _core.Batch]]:
         """Yield the number of rows and a batch: of the first rows, then of all rows.
 

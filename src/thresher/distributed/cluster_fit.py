@@ -37,7 +37,9 @@ from thresher.errors import ParameterError, setting
 from thresher.rules import core_args
 from thresher.training.fitting import without_weights
 from thresher.training.observer import Observer
+from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.seeds import stream_seed
+from thresher.training.target_scale import TargetScale
 
 _MAX_RANGES = 32  # each gets a message from every worker in every stage (docs/cluster.md)
 
@@ -169,6 +171,9 @@ class ClusterFit:
             ranges = before.options["ranges"]  # even if the number of workers has changed
             if self._params.get("random_state") is None:  # any seed is allowed
                 self._seed = before.options["seed"]
+        scale = self._scale()
+        if before is not None and (before.survey is None or before.survey.targets is None):
+            scale = None  # as in version 0.1.0
         free = ("callback", *core_args.OF_THE_FIT)
         values = {k: v for k, v in self._params.items() if k not in free}
         options = {"mode": self.mode, "rule": self.estimator.rule, "ranges": ranges}
@@ -181,12 +186,18 @@ class ClusterFit:
             return before
         dtype = str(self._params.get("dtype", "float64"))
         survey = survey_shards(
-            shards, map_items, task=self.estimator.task, loss=self._loss, dtype=dtype
+            shards, map_items, task=self.estimator.task, loss=self._loss, dtype=dtype, scale=scale
         )
         now = replace(now, survey=survey)
         if folder is not None:
             now.write(folder)
         return now
+
+    def _scale(self) -> TargetScale | None:
+        """Return an empty scale of the targets; None: they are not standardised."""
+        rule, task = self.estimator.rule, self.estimator.task
+        standardised = core_args.standardises(rule, task, self._params)
+        return OutputsFactory(rule, self._params, None, 1, 1, standardised).scale()
 
     def _job(self, shards: Shards, survey: SurveyResult, ranges: int) -> ClusterJob:
         if survey.width == 2**64 and self._params.get("store") == "dense":
@@ -209,6 +220,7 @@ class ClusterFit:
             seed=self._seed,
             ranges=ranges,
             folder=self._folder_path,
+            known_scale=None if survey.targets is None else tuple(survey.targets),  # type: ignore[arg-type]
         )
 
     def _folder(self, output: int, job: ClusterJob) -> CheckpointFolder | None:

@@ -51,6 +51,7 @@ def hand_over(
         names=names or None,
         kinds=shards.reading.get("kinds") or None,
         reading=shards.source(0).described(),
+        standardised=job.known_scale is not None,
     )
     state.hooks = Specification(job.rule, job.task, job.params, "").hooks()
     outputs = [output for one in learned for output in one.outputs]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
 from thresher.losses import LOSSES, Task
+from thresher.training.target_scale import KnownScale, TargetScale, merged
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -67,6 +69,8 @@ class SurveyResult:
         A sketch of the features seen, in hexadecimal; used if features are named or hashed.
     weighted : bool
         Whether rows have weights other than 1. False in files of early versions.
+    targets : list of float or None
+        Weight, mean and sd of all targets, if they are to be standardised.
     """
 
     rows: list[int]
@@ -81,6 +85,7 @@ class SurveyResult:
     bad: str | None = None
     sketch: str = ""
     weighted: bool = False
+    targets: list[float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return an object for `json.dump`."""
@@ -101,6 +106,7 @@ class SurveyPart:
     loss: str
     multilabel: bool
     dtype: str
+    scale: TargetScale | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,7 @@ class PartSurvey:
     bad: str | None
     sketch: bytes = b""
     weighted: bool = False
+    targets: KnownScale = (0.0, 0.0, 0.0)
 
 
 def survey_shards(
@@ -147,6 +154,7 @@ def survey_shards(
     task: Task = "classifier",
     loss: str = "",
     dtype: str = "float64",
+    scale: TargetScale | None = None,
 ) -> SurveyResult:
     """Read all rows once, and return what was found.
 
@@ -161,6 +169,8 @@ def survey_shards(
         Decides which labels of a regressor are valid.
     dtype : {"float32", "float64"}
         Number type in which rows will be read: values too large for it are errors.
+    scale : TargetScale, optional
+        An empty scale, if targets are to be standardised.
 
     Raises
     ------
@@ -169,7 +179,7 @@ def survey_shards(
     """
     multilabel = bool(shards.reading.get("multilabel"))
     tasks = [
-        SurveyPart(shards.single_part(part), task, loss, multilabel, dtype)
+        SurveyPart(shards.single_part(part), task, loss, multilabel, dtype, deepcopy(scale))
         for part in range(shards.parts)
     ]
     found: list[PartSurvey] = map_items(_survey_part, tasks)
@@ -180,6 +190,7 @@ def survey_shards(
     if task == "classifier":
         classes, counts = _classes(shards, found)
         _labels_class(multilabel)(classes)  # raises an error if there are too few
+    targets = functools.reduce(merged, [facts.targets for facts in found])
     return SurveyResult(
         rows=[facts.rows for facts in found],
         classes=classes,
@@ -193,6 +204,7 @@ def survey_shards(
         bad=next((facts.bad for facts in found if facts.bad), None),
         sketch=functools.reduce(_core.sketch_merge, [facts.sketch for facts in found]).hex(),
         weighted=any(facts.weighted for facts in found),
+        targets=None if scale is None else list(targets),
     )
 
 
@@ -249,12 +261,19 @@ def _survey_part(task: SurveyPart) -> PartSurvey:
         found.weighted |= weights is not None and bool((weights != 1.0).any())
         found.width = max(found.width, block.width or 2**64)
         if values is not None:
-            values.targets(block)  # raises an error for a label that is not valid
+            targets = values.targets(block)  # raises an error for a label that is not valid
+            if task.scale is not None:
+                try:
+                    task.scale.standardise(targets[0], block.weights)
+                except _core.DataError as error:
+                    raise block.located(error) from None
         else:
             _count_labels(found, block, task.multilabel)
     found.checksums = [f"{checksum:016x}" for checksum in checksums]
     found.skipped, found.bad = source.bad_lines.count, source.bad_lines.first
     found.sketch = source.sketch
+    if task.scale is not None:
+        found.targets = task.scale.known
     return found
 
 

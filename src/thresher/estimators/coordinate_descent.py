@@ -16,6 +16,7 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model.model import Progress
+from thresher.rules import core_args
 from thresher.rules.parameter import AUTO_L1
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
@@ -23,6 +24,7 @@ from thresher.training.solver_run import SolverRun, State
 _CHUNK = 1 << 22  # nonzeros visited between two checks for Ctrl-C
 _REFRESH = 8  # scans after which predictions and all violations are computed again
 _INTERCEPT = -1  # in a list of draws: a step of the intercept
+_STILL = 1e-4  # tol="auto": a scan that lowers the objective by a larger share is not the last
 
 
 class CoordinateDescent(MatrixEstimator):
@@ -47,11 +49,11 @@ class CoordinateDescent(MatrixEstimator):
         columns, count = _columns(X)
         total = X.shape[0] if weights is None else max(float(weights.sum()), 1e-300)
         l1 = AUTO_L1 / total if self.l1 == "auto" else float(self.l1)
+        scale, learned = self._standardised(targets, weights)
+        epsilon = core_args.epsilon_of(self.rule, params, scale is not None)
         solvers = [
-            _core.CoordinateDescent(
-                columns, target, weights, self.loss, float(self.epsilon), l1, self.step
-            )
-            for target in targets
+            _core.CoordinateDescent(columns, target, weights, self.loss, epsilon, l1, self.step)
+            for target in learned
         ]
         solving = SolverRun(
             type(self).__name__, self.rule, self.get_params(deep=False),
@@ -61,6 +63,7 @@ class CoordinateDescent(MatrixEstimator):
         goals = [self._goal(solver) for solver in solvers]
         objectives = [solver.objective() for solver in solvers]
         active = list(range(len(solvers)))  # outputs that have not reached their goals
+        moving = [False] * len(solvers)  # whether the last scan lowered the objective too much
         if solving.resumed is not None:
             about, states = solving.resumed
             rng.bit_generator.state = about["rng"]
@@ -79,21 +82,26 @@ class CoordinateDescent(MatrixEstimator):
                 if scan % _REFRESH == 0:
                     solvers[k].refresh()
                 # The steps compute violations anyway; all are computed only if those are small.
-                if (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
+                near = (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
                     solvers[k].violation(self.fit_intercept) <= goals[k]
-                ):
+                )
+                before = objectives[k]
+                objectives[k] = self._checked_objective(solvers[k], before)
+                moving[k] = self.tol == "auto" and before - objectives[k] > _STILL * objectives[k]
+                if near and not moving[k]:
                     active.remove(k)
-                objectives[k] = self._checked_objective(solvers[k], objectives[k])
             self._record(
                 solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
-                [solver.intercept() for solver in solvers],
+                [solver.intercept() for solver in solvers], scale,
             )  # fmt: skip
             if solving.stopped or not active:
                 break
             if scan < self.passes:
                 solving.checkpoint_if_due(state)
-        self.violation_ = np.array([solver.violation(self.fit_intercept) for solver in solvers])
+        slope = 1.0 if scale is None or scale.sd == 0 else scale.unit / scale.sd  # the user's unit
+        violations = [solver.violation(self.fit_intercept) for solver in solvers]
+        self.violation_, goals = slope * np.array(violations), [slope * goal for goal in goals]
         if self.tol and not solving.stopped and (self.violation_ > goals).any():
             run.observer.warn(
                 f"{type(self).__name__}: after {self.passes} scans the optimality conditions are "
@@ -101,7 +109,14 @@ class CoordinateDescent(MatrixEstimator):
                 f"more passes, or a larger tol",
                 ConvergenceWarning,
             )
-        found = [output(solver.weights(), solver.intercept()) for solver in solvers]
+        elif any(moving) and active and not solving.stopped:
+            run.observer.warn(
+                f"{type(self).__name__}: the objective still fell in the last of {self.passes} "
+                f"scans; use more passes, or scale the columns "
+                f"(thresher.preprocessing.UnitVarianceScaler)",
+                ConvergenceWarning,
+            )
+        found = [output(solver.weights(), solver.intercept(), scale) for solver in solvers]
         return self._keep(params, X.shape, found, solving)
 
     def _draws(
@@ -122,7 +137,9 @@ class CoordinateDescent(MatrixEstimator):
     def _goal(self, solver: _core.CoordinateDescent) -> float:
         """Return the violation to stop at: tol times the largest slope at w = 0."""
         steepest = max(solver.largest_gradient(), solver.violation(self.fit_intercept))
-        return -1.0 if self.tol is None else float(self.tol) * steepest
+        if self.tol is None:
+            return -1.0
+        return core_args.number_of(self.rule, {"tol": self.tol}, "tol") * steepest
 
     def _checked_objective(self, solver: _core.CoordinateDescent, before: float) -> float:
         now = solver.objective()
@@ -197,8 +214,8 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         l1: float | str = "auto",
         step: str = "coordinate",
         passes: int = 1000,
-        tol: float | None = 1e-3,
-        epsilon: float = 0.1,
+        tol: float | str | None = "auto",
+        epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
         random_state: Any = None,
@@ -246,8 +263,8 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         l1: float | str = "auto",
         step: str = "coordinate",
         passes: int = 1000,
-        tol: float | None = 1e-3,
-        epsilon: float = 0.1,
+        tol: float | str | None = "auto",
+        epsilon: float | str = "auto",
         fit_intercept: bool = True,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from thresher import rules
 from thresher.estimators.linear import LinearEstimator
+from thresher.losses import LOSSES
 from thresher.rules.parameter import Parameter
+from thresher.rules.rule import Rule
 
 E = TypeVar("E", bound=type[LinearEstimator])
 
@@ -42,7 +44,8 @@ refit_ : thresher.training.refit.Refit
 def documented(cls: E) -> E:
     """Fill the {parameters} and {attributes} of a class docstring from the table of rules."""
     rule = rules.RULES[cls.rule]
-    lines = ["Parameters", "----------"]
+    lines = _about_units(rule) if cls.task == "regressor" else []
+    lines += ["Parameters", "----------"]
     for name, parameter in rule.parameters.items():
         if name == "class_weight" and cls.task == "regressor":
             continue
@@ -71,6 +74,22 @@ def documented(cls: E) -> E:
         doc = doc.replace("{" + key + "}", textwrap.indent(text, "    ").lstrip())
     cls.__doc__ = doc
     return cls
+
+
+def _about_units(rule: Rule) -> list[str]:
+    """Return a paragraph on the units of y."""
+    numbers = [name for name, parameter in rule.parameters.items() if parameter.fixes_units]
+    last = f" or {numbers[-1]}" if len(numbers) > 1 else numbers[-1]
+    fixed = [n for n in rule.losses_for("regressor") if not LOSSES[n].degree]
+    losses = f", or the loss is {' or '.join(fixed)}" if fixed else ""
+    how = "running mean and standard deviation" if rule.streams else "mean and standard deviation"
+    text = (
+        f"Predictions follow any change of the units of y: targets are standardised by their {how} "
+        f"(without an intercept, by their root mean square). If a number other than the default is "
+        f"given for {', '.join(numbers[:-1])}{last}{losses}, they are not, and all parameters are "
+        f"in the units of y."
+    )
+    return [*textwrap.wrap(text, 96), ""]
 
 
 def _type(name: str, parameter: Parameter, losses: tuple[str, ...]) -> str:

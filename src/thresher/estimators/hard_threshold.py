@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
+from thresher.data.matrix_source import MatrixBlock
 from thresher.errors import DataError, ParameterError, StepError, setting
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
 from thresher.model.model import Progress
+from thresher.training.plan import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 
@@ -42,7 +44,8 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
 
     {attributes}
     psi_ : array of shape (n_iter_ + 1,)
-        Psi at w = 0, and after each iteration. `history_` has the mean loss: Psi over the sum of
+        Psi at w = 0, and after each iteration; with step="safe", the intercept at w = 0 is the
+        mean of y, else 0. `history_` has the mean loss: Psi over the sum of
         the sample weights.
     step_ : float
         The step size used.
@@ -90,10 +93,12 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
     ) -> Self:
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
-        kept = self._kept(X.shape[1])
+        kept = self._kept(*X.shape)
         evaluation = self._checked_eval_set(eval_set)
         targets = self._targets(y)
-        problem = LeastSquares(X, targets[0], weights, bool(self.fit_intercept))
+        warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
+        scale, learned = self._standardised(targets, weights)
+        problem = LeastSquares(X, learned[0], weights, bool(self.fit_intercept))
         solving = SolverRun(
             type(self).__name__, self.rule, self.get_params(deep=False),
             (X, targets, weights, evaluation), run,
@@ -123,7 +128,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
                 psi.append(0.5 * float(residual @ residual))
             if not (np.isfinite(psi[-1]) and np.isfinite(w).all()):
                 raise self._too_long(problem, step, psi)
-            self._record(solving, evaluation, psi[-1] / problem.total, step, [w], [b])
+            self._record(solving, evaluation, psi[-1] / problem.total, step, [w], [b], scale)
             if solving.stopped or (
                 self.tol is not None and 0 <= psi[-2] - psi[-1] <= self.tol * psi[-2]
             ):
@@ -132,8 +137,8 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
                 solving.checkpoint_if_due(state)
         if _first_rise(psi) is not None:
             run.observer.warn(str(self._too_long(problem, step, psi)), ConvergenceWarning)
-        self.psi_, self.step_ = np.array(psi), step
-        return self._keep(params, X.shape, [output(w, float(b))], solving)
+        self.psi_, self.step_ = np.array(psi) * (1.0 if scale is None else scale.unit), step
+        return self._keep(params, X.shape, [output(w, float(b), scale)], solving)
 
     def _too_long(self, problem: LeastSquares, step: float, psi: list[float]) -> StepError:
         at = _first_rise(psi) or len(psi) - 1
@@ -154,9 +159,9 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         largest = problem.largest_eigenvalue()
         return 1.0 / largest if largest > 0 else 1.0
 
-    def _kept(self, width: int) -> int:
+    def _kept(self, rows: int, width: int) -> int:
         if self.n_nonzero is None:
-            return max(1, width // 10)
+            return min(width, max(10, rows // 10, width // 10))
         if self.n_nonzero > width:
             raise ParameterError(
                 owner=type(self).__name__,

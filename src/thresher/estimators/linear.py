@@ -316,6 +316,12 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         self._clear_cached()
         return self
 
+    @property
+    def state_(self) -> FittedState:
+        """The result of training: all that is needed to predict and to train further."""
+        check_is_fitted(self, "_fitted")
+        return self._fitted
+
     def amend(self, **parts: Any) -> Self:
         """Replace some attributes of the fitted state.
 

@@ -23,8 +23,8 @@ class MarginPerceptronClassifier(StreamingClassifier):
     or at `max_density`, which the last update may exceed by the number of features in its row.
 
     As published, l1 has little effect on the number of nonzero weights, because only the weights of
-    the row shrink; `margin` has a larger effect. With shrink="all", l1 determines this number. The
-    defaults assume rows of norm 1.
+    the row shrink; `margin` has a larger effect. With shrink="all", l1 determines this number. Its
+    default assumes rows of norm 1.
 
     `model_.certificates` states what the paper's theorems guarantee, for each class if there are
     several: a bound on the norm of the weights (norm); the largest number of updates on these rows,
@@ -60,7 +60,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
     def __init__(
         self,
         *,
-        margin: float = 1.0,
+        margin: float | str = "auto",
         l1: float = 0.001,
         eta0: float = 1.0,
         shrink: str = "touched",

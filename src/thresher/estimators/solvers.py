@@ -15,13 +15,16 @@ from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.source import Source
+from thresher.data.targets import Targets
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.losses import LOSSES
+from thresher.losses import LOSSES, Task
 from thresher.model.model import Output
+from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
+from thresher.training.target_scale import TargetScale
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -36,7 +39,7 @@ class WholeMatrixEstimator(LinearEstimator):
                 "needs rows with one label each, and these have lists of labels",
                 owner=type(self).__name__,
             )
-        check = self._label_check(classes)
+        check = label_check(self.task, self._loss(), classes)
         rows = gather(source, check)
         X, seen = rows.compact() if source.named else (rows.matrix(), None)
         if eval_set is not None and is_source(eval_set):
@@ -45,37 +48,62 @@ class WholeMatrixEstimator(LinearEstimator):
             eval_set = (others.matrix_of(columns), tidy(others.labels))
         options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
         self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
-        state = replace(self._fitted, reading=source.described(), kinds=source.kinds or None)
-        if seen is not None:
-            state = _renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
-        if run.names and source.named and source.rereadable:
-            keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
-            state.names = source.names(keys.tolist(), state.kinds) or None
-        return self.take(state)
+        return self.take(of_source(self._fitted, source, seen, run.names))
 
-    def _label_check(self, classes: Any) -> Callable[[Block], Any]:
-        """Return a function that raises an error, with its place, for a label not in `classes`."""
-        low = LOSSES[self._loss()].low
-        if self.task == "regressor":
-            return NumericLabels(self._loss()).targets
-        if isinstance(classes, str) and classes == "binary":
-            return TwoClasses(low).targets
-        if classes is None or isinstance(classes, str):
-            arriving = ArrivingClasses(
-                low
-            )  # refuses rows without label, and text mixed with numbers
-            return lambda block: arriving.arrivals(block, None)
-        return ManyClasses(classes, low).targets
+
+def label_check(task: Task, loss: str, classes: Any) -> Callable[[Block], Any]:
+    """Return a function that raises an error, with its place, for a label not in `classes`.
+
+    Parameters
+    ----------
+    task : {"classifier", "regressor"}
+    loss : str
+    classes : array, "binary", "arriving" or None
+        As for `fit`.
+    """
+    low = LOSSES[loss].low
+    if task == "regressor":
+        return NumericLabels(loss).targets
+    if isinstance(classes, str) and classes == "binary":
+        return TwoClasses(low).targets
+    if classes is None or isinstance(classes, str):
+        arriving = ArrivingClasses(low)  # refuses rows without label, and text mixed with numbers
+        return lambda block: arriving.arrivals(block, None)
+    return ManyClasses(classes, low).targets
+
+
+def of_source(
+    state: FittedState, source: Source, seen: NDArray[np.uint64] | None, names: bool
+) -> FittedState:
+    """Return the state of a fit to the rows of a source that were read into memory.
+
+    Parameters
+    ----------
+    state : FittedState
+        The state of the fit to the matrix.
+    source : Source
+    seen : array of uint64 or None
+        The feature of each column of the matrix; None: columns are features.
+    names : bool
+        Whether to look up the names of features, if the source has names.
+    """
+    state = replace(state, reading=source.described(), kinds=source.kinds or None)
+    if seen is not None:
+        state = _renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
+    if names and source.named and source.rereadable:
+        keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
+        state.names = source.names(keys.tolist(), state.kinds) or None
+    return state
 
 
 def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:
     """Return a state whose columns are these features; its training cannot continue."""
     weights = [o._replace(keys=features[o.keys.astype(np.intp)]) for o in state.learned()]
-    extras, evidence = dict(state.extras), state.extras.get("evidence")
-    if evidence is not None:
+    extras = dict(state.all_extras())
+    if (evidence := extras.get("evidence")) is not None:
         known = features[evidence.features.astype(np.intp)]
         extras["evidence"] = replace(evidence, features=known)
-    return replace(state, weights=weights, extras=extras, width=width, final=True)
+    return replace(state, weights=weights, outputs=None, extras=extras, width=width, final=True)
 
 
 class MatrixEstimator(WholeMatrixEstimator):
@@ -99,6 +127,18 @@ class MatrixEstimator(WholeMatrixEstimator):
             )
         )
 
+    def _standardised(
+        self, targets: Targets, weights: NDArray[np.float64] | None
+    ) -> tuple[TargetScale | None, Targets]:
+        """Return the scale of the targets, and the targets in it; None: they stay as they are."""
+        params = self.get_params(deep=False)
+        if not core_args.standardises(self.rule, self.task, params):
+            return None, targets
+        degree, centred = LOSSES[self._loss()].degree, bool(params["fit_intercept"])
+        scale = TargetScale.of(degree, centred, targets[0], weights)
+        labels = scale.standardise(targets[0], weights).labels.ravel()
+        return scale, Targets.of_values(labels)
+
     def _record(
         self,
         run: SolverRun,
@@ -107,29 +147,52 @@ class MatrixEstimator(WholeMatrixEstimator):
         rate: float,
         weights: Sequence[NDArray[np.float64]],
         intercepts: Sequence[float],
+        scale: TargetScale | None = None,
     ) -> None:
-        """Record a pass, with the weights and intercepts of the outputs at its end."""
+        """Record a pass, with the weights and intercepts of the outputs at its end.
+
+        `scale` is that of the targets, if they are standardised.
+        """
+        if scale is not None:
+            objective *= scale.unit
+            weights = [scale.sd * w for w in weights]
+            intercepts = [scale.mean + scale.sd * b for b in intercepts]
         run.record(
             examples=(len(run.history) + 1) * int(run.rows[0].shape[0]),
             loss=objective,
             nonzeros=int(sum(np.count_nonzero(w) for w in weights)),
             rate=rate,
-            valid_loss=self._valid_loss(evaluation, weights, intercepts),
+            valid_loss=self._valid_loss(evaluation, weights, intercepts, scale),
         )
 
     def _valid_loss(
-        self, evaluation: Any, weights: Sequence[NDArray[np.float64]], intercepts: Sequence[float]
+        self,
+        evaluation: Any,
+        weights: Sequence[NDArray[np.float64]],
+        intercepts: Sequence[float],
+        scale: TargetScale | None,
     ) -> float | None:
         if evaluation is None:
             return None
         X, targets = evaluation
-        loss = self._loss(), float(getattr(self, "epsilon", 0.0)), 0.5
+        params = self.get_params(deep=False)
+        loss = self._loss(), core_args.epsilon_of(self.rule, params, scale is not None), 0.5
+
+        def losses(raw: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+            return _core.loss_values(*loss, raw, y)[0]
+
+        of_rows = losses if scale is None else scale.losses(losses)
         outputs = zip(weights, intercepts, targets, strict=True)
-        means = [_core.loss_values(*loss, X @ w + b, y)[0].mean() for w, b, y in outputs]
-        return float(np.mean(means))
+        return float(np.mean([of_rows(X @ w + b, y).mean() for w, b, y in outputs]))
 
 
-def output(weights: NDArray[np.float64], intercept: float) -> Output:
-    """Return an output from an array of all weights, including zeros."""
+def output(
+    weights: NDArray[np.float64], intercept: float, scale: TargetScale | None = None
+) -> Output:
+    """Return an output from an array of all weights, including zeros.
+
+    `scale` is that of the targets, if they are standardised.
+    """
     keys = np.flatnonzero(weights)
-    return Output(keys.astype(np.uint64), weights[keys], intercept)
+    found = Output(keys.astype(np.uint64), weights[keys], intercept)
+    return found if scale is None else scale.output(found)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import as_batch
+from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
@@ -23,6 +24,7 @@ from thresher.model.evidence import Evidence
 from thresher.model.model import Output, Progress
 from thresher.rules import core_args
 from thresher.training.fitted import FittedState
+from thresher.training.plan import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 
@@ -119,6 +121,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         params, targets = self._checked_params(), self._targets(y)
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         evaluation = self._checked_eval_set(eval_set)
+        warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
         solving = self._run((X, targets, weights, evaluation), run)
         self._begin(X, params, len(targets), X.shape[0], solving)
         self._learn(X, targets, weights, self.passes, solving)

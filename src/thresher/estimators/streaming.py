@@ -96,8 +96,9 @@ class StreamingEstimator(LinearEstimator):
             return known[1]
         X = self._checked_rows(X)
         state = self._fitted
-        if state.target is not None or state.final or state.outputs is None:
-            return self.model_.raw(X)  # learners may have more weights than the model, or be lost
+        if state.target is not None or state.final or state.outputs is None or state.standardised:
+            # Learners may have more weights than the model, or other units, or be lost.
+            return self.model_.raw(X)
         return state.outputs.predict(as_batch(X), state.average)
 
 

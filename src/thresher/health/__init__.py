@@ -11,14 +11,14 @@ _MODULES = {
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
     "report": ("HealthReport", "check"),
     "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
-    "watch": ("DivergenceWarning", "DivergenceWatch"),
+    "watch": ("ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch"),
     "weights": ("ExponentSpread", "exponents"),
 }
 
 __all__ = [
-    "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread", "HealthReport",
-    "OddColumn", "SafeStep", "SpectralRadius", "check", "dynamic_range", "exponents", "potential",
-    "safe_step", "spectral_radius",
+    "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread",
+    "HealthReport", "OddColumn", "SafeStep", "SpectralRadius", "check", "dynamic_range",
+    "exponents", "potential", "safe_step", "spectral_radius",
 ]  # fmt: skip
 
 

@@ -71,7 +71,8 @@ def check(X: Any, y: Any = None, estimator: Any = None) -> HealthReport:
     rule = RULES.get(getattr(estimator, "rule", ""))
     if steep and rule is not None and rule.inverse_rate:
         name = rule.inverse_rate
-        ratio = step.largest_row**2 / getattr(estimator, name)
+        rate = getattr(estimator, name)
+        ratio = 0.0 if rate == "auto" else step.largest_row**2 / rate
         if ratio > 50:
             found.append(
                 f"steps of 1/({name} t) are too large: largest row^2 / {name} is {ratio:.3g} > 50"

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 _JOINED = 100  # records are joined until they have this many rows
 
 
+class ColumnScaleWarning(UserWarning):
+    """Columns differ so much in size that one rate and one penalty do not suit all of them."""
+
+
 class DivergenceWarning(UserWarning):
     """Training diverges, or soon will: the rate is too high for the data."""
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from thresher.losses import LOSSES
-from thresher.rules.parameter import AUTO_GRAVITY
+from thresher.losses import LOSSES, Task
 from thresher.rules.table import RULES
 
 OF_THE_FIT = ("n_jobs", "refit")  # parameters of rules that their learners do not have
+_UNKNOWN_STEPS = 20_000  # for a rate that depends on the number of steps, if it is unknown
 
 
 def stabilized_parameters(
@@ -44,6 +44,66 @@ def loss_of(rule: str, params: Mapping[str, Any]) -> str:
     return str(params.get("loss", RULES[rule].losses[0]))
 
 
+def number_of(rule: str, params: Mapping[str, Any], name: str) -> float:
+    """Return a parameter as a number: "auto" is replaced if it does not depend on the rows."""
+    value = params[name]
+    auto = RULES[rule].parameters[name].auto
+    return float(auto if value == "auto" and auto is not None else value)
+
+
+def with_numbers(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters in which "auto" is replaced by the number that it always stands for.
+
+    Where targets are not standardised, both give the same bits.
+    """
+    table = RULES[rule].parameters
+    return {
+        name: value if value != "auto" or name not in table or table[name].auto is None
+        else table[name].auto
+        for name, value in params.items()
+    }  # fmt: skip
+
+
+def epsilon_of(rule: str, params: Mapping[str, Any], standardised: bool = False) -> float:
+    """Return the number for `epsilon`; 0 if the rule does not have it.
+
+    `standardised`: targets are standardised, and "auto" is in units of their sd.
+    """
+    if standardised and params.get("epsilon") == "auto":
+        return LOSSES[loss_of(rule, params)].auto_epsilon
+    return number_of(rule, params, "epsilon") if "epsilon" in params else 0.0
+
+
+def waits_for_rows(rule: str, params: Mapping[str, Any], standardised: bool) -> bool:
+    """Tell whether the norms of the first rows decide the rate.
+
+    If its "auto" also stands for a number, they decide it only where targets are standardised.
+    """
+    spec = RULES[rule]
+    name = spec.rate_from_rows
+    fixed = bool(name) and spec.own[name].auto is not None
+    return params.get(name) == "auto" and (standardised or not fixed)
+
+
+def standardises(rule: str, task: Task, params: Mapping[str, Any]) -> bool:
+    """Tell whether targets are standardised: y' = (y - mean) / sd.
+
+    They are if the task is a regression by a loss that scales with y, and no parameter that
+    depends on the units of y has a number other than its default. As soon as the user gives one
+    such number, all parameters are in the units of y.
+    """
+    if task != "regressor" or not LOSSES[loss_of(rule, params)].degree:
+        return False
+    if RULES[rule].standardises_in_core:
+        return False
+    return not any(
+        parameter.fixes_units
+        and not isinstance(value := params.get(name, "auto"), str)
+        and value != parameter.default_for(task)
+        for name, parameter in RULES[rule].parameters.items()
+    )
+
+
 def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
     """Return the number type in which a cache stores rows for a rule: that of its weights.
 
@@ -61,30 +121,47 @@ def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def core_parameters(
-    rule: str, params: Mapping[str, Any], rows: int | None, width: int = 1
+    rule: str,
+    params: Mapping[str, Any],
+    rows: int | None,
+    width: int = 1,
+    standardised: bool = False,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the core's arguments: numbers (flags are 0 and 1) and words, by name.
 
     `rows` is the number of rows, each as often as its weight repeats it, or None if it is unknown.
-    `width` is the number of features; the norm of mirror descent depends on it.
+    `width` is the number of features; the norm of mirror descent depends on it. `standardised`:
+    targets are standardised.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
     values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
     values |= {name: params[name] for name in spec.own if name not in OF_THE_FIT}
     values |= dict(spec.fixed)
+    if values["epsilon"] == "auto" and "lanes" not in values:
+        values["epsilon"] = epsilon_of(rule, values, standardised)
+    for name, value in values.items():
+        parameter = spec.parameters.get(name)
+        if value == "auto" and parameter is not None and parameter.auto is not None:
+            values[name] = parameter.auto
     for name, core_name in spec.core_names.items():
         values[core_name] = values.pop(name)
     for name in ("gravity", "l1"):
         if name in values:
             values["fading"] = values[name] == "auto" and rows is None
             if values[name] == "auto":
-                values[name] = AUTO_GRAVITY / (rows or 1)
+                unknown = _UNKNOWN_STEPS if "threshold" in values else 1
+                values[name] = spec.auto_penalty / (rows or unknown)
+                if "threshold" in values:
+                    values["threshold"] = "scaled"
     if isinstance(values.get("p"), str):
         values["p"] = max(2.0, float(values["p"].removesuffix("ln")) * math.log(width))
     loss = LOSSES[values["loss"]]
+    eta = spec.auto_eta.get(loss.name, loss.auto_eta)
+    if "p" in values and loss.largest_slope is not None:
+        eta *= values["p"] - 1.0
     for name, auto in (
-        ("eta0", spec.auto_eta.get(loss.name, loss.auto_eta)),
+        ("eta0", eta),
         ("strength", loss.auto_strength),
     ):
         if name in values:
@@ -104,3 +181,32 @@ def core_parameters(
         if name not in words and value is not None and name != "levels"
     }
     return number_values, words
+
+
+def rate_for(
+    rule: str, task: Task, params: Mapping[str, Any], norm: float, steps: int | None = None
+) -> float:
+    """Return the parameter `rate_from_rows` of a rule for rows of this norm.
+
+    The first step of FTRL or AdaGrad changes each weight of a row by about alpha, so it changes the
+    prediction by about alpha times the squared norm: rows with many features need a smaller rate.
+    Steps of 1 / (alpha t) suit the rows if the last of `steps` steps is about 1 / norm^2; with a
+    loss whose slope has no bound, the first steps must not be much longer than that (R-14.10). An
+    update of the perceptron changes the prediction of its row by eta0 times the squared norm.
+
+    Examples
+    --------
+    >>> rate_for("adagrad", "classifier", {"loss": "logistic"}, norm=4.0)
+    0.25
+    >>> rate_for("averaged-sgd", "classifier", {"loss": "logistic"}, norm=1.0, steps=1000)
+    0.002
+    """
+    spec = RULES[rule]
+    factor = spec.auto_rate.get(task, 1.0)
+    if spec.rate_from_rows == spec.inverse_rate:
+        bounded = LOSSES[loss_of(rule, params)].largest_slope is not None
+        factor = max(factor / (steps or _UNKNOWN_STEPS), 0.0 if bounded else 0.1)
+    elif spec.norm_power > 0:
+        factor *= float(params["eta0"])
+    rate = factor * norm**spec.norm_power
+    return min(max(float(f"{rate:.2g}"), 1e-30), 1e30)

@@ -174,6 +174,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("auto",),
                 symbol="lambda",
+                fixes_units=True,
             ),
             "step": Parameter(
                 "'coordinate': the step of coordinate j is 1 / (beta mean(x_j^2)), where beta is "
@@ -192,11 +193,15 @@ MATRIX_RULES: dict[str, Rule] = {
             ),
             "tol": Parameter(
                 "Stop when the optimality conditions are violated by at most this share of the "
-                "largest slope at w = 0; see violation_. None: make all passes.",
-                1e-3,
+                "largest slope at w = 0; see violation_. 'auto' is 1e-3, and the last scan must "
+                "also have lowered the objective by at most 1e-4 of it, because a column much "
+                "larger than the others decides the largest slope. None: make all passes.",
+                "auto",
                 low=0.0,
                 high=1e100,
+                choices=("auto",),
                 optional=True,
+                auto=1e-3,
             ),
         },
         without=("quantile", "passes", "tol", *ROW_BY_ROW),
@@ -215,7 +220,8 @@ MATRIX_RULES: dict[str, Rule] = {
         losses=("squared",),
         own={
             "n_nonzero": Parameter(
-                "Number of weights kept after each iteration. None: a tenth of the features.",
+                "Number of weights kept after each iteration. None: a tenth of the rows or of the "
+                "features, whichever is more, and at least 10; but not more than the features.",
                 None,
                 kind="integer",
                 low=1,
@@ -232,6 +238,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("safe",),
                 symbol="1/gamma",
+                fixes_units=True,
             ),
             "passes": Parameter(
                 "Largest number of iterations.", 1000, kind="integer", low=1, high=2**31

@@ -34,6 +34,11 @@ class Parameter:
         The default of the regressor, if it differs; None: it does not.
     shell_default : object
         The default of the command line, if it differs; None: it does not.
+    auto : float or None
+        The number that "auto" stands for; None: it depends on the rows, or is not allowed.
+    fixes_units : bool
+        Whether a number for it is in the units of y, or decides together with them how a regressor
+        learns: targets are then not standardised (`core_args.standardises`).
     """
 
     help: str
@@ -47,6 +52,8 @@ class Parameter:
     symbol: str = ""
     regressor_default: Any = None
     shell_default: Any = None
+    auto: float | None = None
+    fixes_units: bool = False
 
     def default_for(self, task: Task, shell: bool = False) -> Any:
         """Return the default of the classifier or the regressor, or of the command line."""
@@ -96,10 +103,15 @@ class Parameter:
 
 COMMON: dict[str, Parameter] = {
     "epsilon": Parameter(
-        "The error at which huber becomes linear; half the width of the epsilon_insensitive tube.",
-        0.1,
+        "The error at which huber becomes linear; half the width of the epsilon_insensitive tube. "
+        "'auto' is 0.1; where targets are standardised, in units of their standard deviation, and "
+        "1 for huber.",
+        "auto",
         low=0.0,
         high=1e100,
+        choices=("auto",),
+        auto=0.1,
+        fixes_units=True,
     ),
     "quantile": Parameter("The quantile that the quantile loss estimates.", 0.5, low=0.0, high=1.0),
     "passes": Parameter(
@@ -188,6 +200,7 @@ RATE: dict[str, Parameter] = {
         high=1e30,
         choices=("auto",),
         symbol="eta",
+        fixes_units=True,
     ),
     "schedule": Parameter(
         "Factor of the rate at step t: 'constant' is 1, 'inverse' 1/t, 'sqrt' 1/sqrt(t), 'power' "
@@ -215,6 +228,7 @@ L1 = Parameter(
     high=1e30,
     choices=("auto",),
     symbol="lambda",
+    fixes_units=True,
 )
 
 L2 = Parameter(
@@ -222,6 +236,7 @@ L2 = Parameter(
     0.0,
     low=0.0,
     high=1e30,
+    fixes_units=True,
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from thresher.errors import Words
 from thresher.losses import LOSSES, SELECTABLE_LOSSES, Task
-from thresher.rules.parameter import COMMON, Parameter, loss_parameter
+from thresher.rules.parameter import AUTO_GRAVITY, COMMON, Parameter, loss_parameter
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,13 @@ class Rule:
     inverse_rate : str
         The parameter a, if the rule's steps are 1 / (a t); empty: they are not.
     rate_from_rows : str
-        The parameter whose "auto" is computed from the norms of the first rows; empty: none.
+        The parameter whose "auto" is computed from the norms of the first rows; empty: none. If
+        "auto" also stands for a number, only where targets are standardised.
+    auto_rate : mapping
+        The value of `rate_from_rows` for rows of norm 1, by task, where it is not 1. For an
+        `inverse_rate`, it is to be divided by the number of steps.
+    norm_power : int
+        The power of the norm that `rate_from_rows` is proportional to.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
     repeats_rows : bool
@@ -63,6 +69,10 @@ class Rule:
         Whether a learner records facts about its rows, which certificates need.
     steers : bool
         Whether the core adjusts the penalty towards target_nnz again after the last row.
+    scales_columns : bool
+        Whether columns of very different sizes do not matter.
+    standardises_in_core : bool
+        Whether the core standardises the targets of a regression; then the trainer does not.
     refit_rule : str
         The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
         they stay as they are. A rule that has it also has the parameters target_nnz and refit.
@@ -70,6 +80,8 @@ class Rule:
         Whether training ends after a pass without updates.
     penalty : str or None
         The parameter that makes weights zero.
+    auto_penalty : float
+        The value of "auto" of a penalty in units of the objective, times the number of rows.
     penalty_unit : {"objective", "gradients", "update"}
         What the penalty acts on: the mean loss, the sum of the gradients, or each update.
     penalty_reach : float
@@ -95,6 +107,8 @@ class Rule:
     auto_eta: Mapping[str, float] = field(default_factory=dict)
     inverse_rate: str = ""
     rate_from_rows: str = ""
+    auto_rate: Mapping[Task, float] = field(default_factory=dict)
+    norm_power: int = -1
     streams: bool = True
     repeats_rows: bool = True
     needs_width: bool = False
@@ -103,9 +117,12 @@ class Rule:
     separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
+    scales_columns: bool = False
+    standardises_in_core: bool = False
     refit_rule: str = ""
     ends_by_itself: bool = False
     penalty: str | None = None
+    auto_penalty: float = AUTO_GRAVITY
     penalty_unit: Literal["objective", "gradients", "update"] = "objective"
     penalty_reach: float = 1.0
     nonzero_store: bool = False

@@ -23,6 +23,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 high=1e30,
                 choices=("auto",),
                 symbol="g",
+                fixes_units=True,
             ),
             "period": Parameter(
                 "Number of steps between truncations; each shrinks by `period` steps' gravity.",
@@ -38,6 +39,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 math.inf,
                 low=0.0,
                 symbol="theta",
+                fixes_units=True,
             ),
             "shrink": Parameter(
                 "'truncate' shrinks weights towards zero and stops at zero; 'round' sets weights "
@@ -81,12 +83,17 @@ STREAMING_RULES: dict[str, Rule] = {
         paper="Dekel: Linear Learning with Sparse Data (2017)",
         own={
             "alpha": Parameter(
-                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t).",
-                1e-4,
+                "Regularisation: alpha/2 (||w||^2 + b^2); the step is 1/(alpha t). 'auto' is 2 "
+                "(30 in a regression) times the squared median norm of the first 100 rows, over "
+                "the number of steps: rows times passes, or 20,000 if the number of rows is not "
+                "known. For losses whose slope has no bound, it is at least 0.1 times that square.",
+                "auto",
                 low=0.0,
                 open_low=True,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda",
+                fixes_units=True,
             ),
             "average": Parameter(
                 "Predict with the mean of the weights over all steps; False: with the last "
@@ -108,6 +115,9 @@ STREAMING_RULES: dict[str, Rule] = {
         },
         hooks="centring",
         inverse_rate="alpha",
+        rate_from_rows="alpha",
+        auto_rate={"classifier": 2.0, "regressor": 30.0},
+        norm_power=2,
         cluster=("average",),
         estimators={"classifier": "AveragedSGDClassifier", "regressor": "AveragedSGDRegressor"},
     ),
@@ -137,24 +147,35 @@ STREAMING_RULES: dict[str, Rule] = {
         own={
             "l1": Parameter(
                 "Lasso penalty, as published: it acts on the sum of the gradients, and does not "
-                "grow with the number of rows.",
-                0.3,
+                "grow with the number of rows. 'auto' is 0.1.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda_1",
+                auto=0.1,
+                fixes_units=True,
             ),
-            "l2": Parameter("Ridge penalty, as published.", 0.0, low=0.0, high=1e30),
+            "l2": Parameter(
+                "Ridge penalty, as published.", 0.0, low=0.0, high=1e30, fixes_units=True
+            ),
             "alpha": Parameter(
                 "Learning rate of each coordinate. 'auto' is 1 over the median norm of the first "
-                "100 rows.",
-                1.0,
+                "100 rows; 0.3 over it in a regression.",
+                "auto",
                 low=1e-30,
                 high=1e30,
                 choices=("auto",),
-                shell_default="auto",
+                fixes_units=True,
             ),
             "beta": Parameter(
-                "Makes the first steps of each coordinate smaller.", 1.0, low=0.0, high=1e30
+                "Makes the first steps of each coordinate smaller. 'auto' is 0.1.",
+                "auto",
+                low=0.0,
+                high=1e30,
+                choices=("auto",),
+                auto=0.1,
+                fixes_units=True,
             ),
             "target_nnz": TARGET_NNZ,
             "refit": REFIT,
@@ -164,6 +185,7 @@ STREAMING_RULES: dict[str, Rule] = {
         penalty="l1",
         penalty_unit="gradients",
         rate_from_rows="alpha",
+        auto_rate={"regressor": 0.3},
         cluster=("average",),
         estimators={"classifier": "FTRLClassifier", "regressor": "FTRLRegressor"},
     ),
@@ -191,6 +213,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 help="Keep at most this number of nonzero weights per output: those that matter "
                 "most for the predictions. None: no limit.",
             ),
+            "refit": REFIT,
             "epsilon": Parameter(
                 "The error at which huber becomes linear. 'auto' is one standard deviation of the "
                 "targets.",
@@ -212,6 +235,9 @@ STREAMING_RULES: dict[str, Rule] = {
         losses=("logistic", "squared", "huber", "quantile", "poisson"),
         without=("epsilon", "passes"),
         diverges=False,  # no step overshoots
+        scales_columns=True,
+        standardises_in_core=True,
+        refit_rule="ftrl",
         estimators={"classifier": "OnePassClassifier", "regressor": "OnePassRegressor"},
     ),
     "adagrad": Rule(
@@ -219,25 +245,32 @@ STREAMING_RULES: dict[str, Rule] = {
         paper="Duchi, Hazan, Singer: Adaptive Subgradient Methods for Online Learning and "
         "Stochastic Optimization (JMLR 2011)",
         own={
-            "l1": L1,
+            "l1": replace(L1, help=L1.help.replace("0.02", "0.005")),
             "alpha": Parameter(
-                "Learning rate. 'auto' is 1 over the median norm of the first 100 rows.",
+                "Learning rate. 'auto' is 1 over the median norm of the first 100 rows; 0.3 over "
+                "it in a regression.",
                 "auto",
                 low=1e-30,
                 high=1e30,
                 choices=("auto",),
                 symbol="eta",
+                fixes_units=True,
             ),
             "delta": Parameter(
-                "Makes the first steps of each coordinate smaller.",
-                0.1,
+                "Makes the first steps of each coordinate smaller. 'auto' is 0.01.",
+                "auto",
                 low=1e-10,
                 high=1e30,
+                choices=("auto",),
                 symbol="delta",
+                auto=0.01,
+                fixes_units=True,
             ),
         },
         penalty="l1",
         rate_from_rows="alpha",
+        auto_rate={"regressor": 0.3},
+        auto_penalty=0.005,
         cluster=("average",),
         estimators={"classifier": "AdaGradClassifier", "regressor": "AdaGradRegressor"},
     ),
@@ -250,13 +283,14 @@ STREAMING_RULES: dict[str, Rule] = {
             "strength": Parameter(
                 "Strength of the proximal term: after t steps the weights are the truncated sum of "
                 "gradients over strength * sqrt(t). 'auto' is relative to the rows: the curvature "
-                "of the loss (a tenth of it for logistic and for losses without curvature) times "
-                "the mean squared norm.",
+                "of the loss (0.04 times it for logistic and other losses with a bounded slope) "
+                "times the mean squared norm.",
                 "auto",
                 low=1e-30,
                 high=1e30,
                 choices=("auto",),
                 symbol="gamma",
+                fixes_units=True,
             ),
             "boost": Parameter(
                 "Adds strength * boost / sqrt(t) to l1, so that early models are sparser.",
@@ -264,6 +298,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 low=0.0,
                 high=1e30,
                 symbol="rho",
+                fixes_units=True,
             ),
         },
         penalty="l1",
@@ -276,10 +311,13 @@ STREAMING_RULES: dict[str, Rule] = {
         losses=("margin",),
         own={
             "margin": Parameter(
-                "Only rows with y w.x at or below this update the weights.",
-                1.0,
+                "Only rows with y w.x at or below this update the weights. 'auto' is 3 eta0 times "
+                "the squared median norm of the first 100 rows; in the cluster's mode 'columns', "
+                "3 eta0.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="tau",
             ),
             "l1": Parameter(
@@ -324,6 +362,9 @@ STREAMING_RULES: dict[str, Rule] = {
         without=("epsilon", "quantile"),
         core_names={"margin": "epsilon"},
         diverges=False,  # its weights grow, but have a bound (R-9.8)
+        rate_from_rows="margin",
+        auto_rate={"classifier": 3.0},
+        norm_power=2,
         hooks="levels",
         separate_outputs=True,
         keeps_facts=True,
@@ -339,12 +380,15 @@ STREAMING_RULES: dict[str, Rule] = {
         "(ICML 2009): SMIDAS",
         own={
             "l1": Parameter(
-                "Each step shrinks every coordinate of the dual vector by this; see threshold.",
-                1e-4,
+                "Each step shrinks every coordinate of the dual vector by this; see threshold. "
+                "'auto' is 0.02 over the number of rows, in units of the objective, as with "
+                "threshold='scaled'; if the number of rows is not known, it is 1e-6.",
+                "auto",
                 low=0.0,
                 high=1e30,
+                choices=("auto",),
                 symbol="lambda",
-                regressor_default=1e-5,
+                fixes_units=True,
             ),
             "threshold": Parameter(
                 "'paper': each step shrinks by l1; 'scaled': by eta * l1, so that l1 is in units "
@@ -365,13 +409,13 @@ STREAMING_RULES: dict[str, Rule] = {
             **RATE,
             "eta0": replace(
                 RATE["eta0"],
-                help="Learning rate of the first step. 'auto' is relative to the rows: 12 for "
-                "logistic, else 0.75 over the curvature of the loss; both are divided by (p - 1) "
-                "||x||_p^2 of the row or by the mean of these so far, whichever is larger.",
+                help="Learning rate of the first step. 'auto' is relative to the rows: 0.75 over "
+                "the curvature of the loss, divided by (p - 1) ||x||_p^2 of the row or by the mean "
+                "of these so far, whichever is larger; for losses with a bounded slope, such as "
+                "logistic, times p - 1.",
             ),
         },
         without=("store", "dtype"),
-        auto_eta={"logistic": 12.0},  # four times that of other rules (docs/decisions/0006)
         needs_width=True,
         separate_outputs=True,
         penalty="l1",

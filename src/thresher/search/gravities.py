@@ -13,10 +13,13 @@ from thresher import _core
 from thresher.data.arrays import is_sparse
 from thresher.data.matrix_source import MatrixBlock, MatrixSource
 from thresher.data.source import Source
+from thresher.data.targets import Targets
 from thresher.errors import DataError, ParameterError
+from thresher.losses import LOSSES
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors, row_weights
 from thresher.training.plan import labels_for
+from thresher.training.target_scale import TargetScale
 
 COUNT = 15  # lanes that share one cache line in the core
 _LEAST = 1e-4  # smallest gravity, as a share of the largest
@@ -74,6 +77,9 @@ class GravityScale:
         Number of rows.
     weight : float
         Sum of the weights of the rows.
+    unit : float
+        The user's unit of gravities: `largest` is in units of standardised targets, if targets are
+        standardised.
 
     Examples
     --------
@@ -92,6 +98,7 @@ class GravityScale:
         self.loss = loss, epsilon, quantile
         self.centred, self.limit = centred, limit
         self.rows, self.weight, self.top, self.largest = 0, 0.0, 0.0, 0.0
+        self.unit = 1.0
         self._first = self._last = 0  # range of outputs in this reading
         self._clear()
 
@@ -243,7 +250,9 @@ def gravity_scale_of(
             f"there are no default gravities: give gravities, or set threshold='scaled'"
         )
     loss = core_args.loss_of(estimator.rule, params)
-    of_loss = float(params.get("epsilon", 0.0)), float(params.get("quantile", 0.5))
+    standardised = is_scaled(estimator)
+    epsilon = core_args.epsilon_of(estimator.rule, params, standardised)
+    of_loss = epsilon, float(params.get("quantile", 0.5))
     scale = GravityScale(loss, *of_loss, centred=bool(params["fit_intercept"]), limit=limit)
     if params.get("class_weight") == "balanced":
         classes = None  # then the source is read to count the rows of each class
@@ -251,10 +260,19 @@ def gravity_scale_of(
     labels = labels_for(estimator.rule, estimator.task, *facts)
     factors = class_factors(params.get("class_weight"), labels, owner, strict=False)
     block: Any
+    targets_scale = None
+    if standardised:
+        targets_scale = TargetScale(LOSSES[loss].degree, bool(params["fit_intercept"]))
+        for block in source.blocks():
+            targets_scale.standardise(labels.targets(block)[0], block.weights)
+        targets_scale.fixed = True
     while scale.more(labels.outputs):
         for block in source.blocks():
             targets = labels.targets(block)
             weights = row_weights(block, targets, factors)
+            if targets_scale is not None:
+                y = targets_scale.standardise(targets[0], weights).labels.ravel()
+                targets = Targets.of_values(y)
             if isinstance(block, MatrixBlock):
                 scale.add(block.X, targets.__getitem__, weights)
             else:
@@ -262,4 +280,12 @@ def gravity_scale_of(
                 keys, starts = np.asarray(native.keys), np.asarray(native.starts)
                 values = np.asarray(native.values)
                 scale.add_sparse(values, keys, starts, targets.__getitem__, weights)
+    if targets_scale is not None and targets_scale.sd > 0:
+        scale.unit = targets_scale.unit / targets_scale.sd
     return scale
+
+
+def is_scaled(estimator: Any) -> bool:
+    """Tell whether targets are standardised where the penalty is computed from them."""
+    params = {**estimator.get_params(deep=False), gravity_name(estimator): "auto"}
+    return core_args.standardises(estimator.rule, estimator.task, params)

@@ -42,6 +42,10 @@ class GridPoint:
         Target of rows of other classes.
     waits : bool
         Whether the first rows decide its rate.
+    standardised : bool
+        Whether its targets are standardised.
+    lane_params : dict or None
+        The parameters in units of standardised targets, if those in `params` are in the user's.
     """
 
     number: int
@@ -50,11 +54,16 @@ class GridPoint:
     loss: str
     low: float = -1.0
     waits: bool = False
+    standardised: bool = False
+    lane_params: dict[str, Any] | None = None
 
     @property
     def run(self) -> tuple[str, ...]:
         """A key that is equal for points that can train together."""
-        return (*(repr(self.params.get(name)) for name in OF_THE_RUN), str(self.low))
+        scale = ""
+        if self.standardised:  # models that train together share mean, sd and unit of the loss
+            scale = f"{LOSSES[self.loss].degree} {self.params['fit_intercept']}"
+        return (*(repr(self.params.get(name)) for name in OF_THE_RUN), str(self.low), scale)
 
     @property
     def average(self) -> bool:
@@ -103,14 +112,16 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoin
     _check_lane(estimator.rule, params, owner)
     loss = core_args.loss_of(estimator.rule, params)
     low = LOSSES[loss].low if estimator.task == "classifier" else -1.0
-    waits = params.get(RULES[estimator.rule].rate_from_rows) == "auto"
-    return GridPoint(number, dict(chosen), params, loss, low, waits)
+    standardised = core_args.standardises(estimator.rule, estimator.task, params)
+    waits = core_args.waits_for_rows(estimator.rule, params, standardised)
+    return GridPoint(number, dict(chosen), params, loss, low, waits, standardised)
 
 
 def zero_loss_of(point: GridPoint) -> float:
     """Return the largest loss of a classifier that predicts zero, by the loss of a point."""
-    params = {"epsilon": 0.0, "quantile": 0.5, **point.params}
-    loss = point.loss, float(params["epsilon"]), float(params["quantile"])
+    epsilon = point.params.get("epsilon", 0.0)  # no loss of a classifier depends on it
+    epsilon = 0.0 if epsilon == "auto" else float(epsilon)
+    loss = point.loss, epsilon, float(point.params.get("quantile", 0.5))
     return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
 
 
@@ -214,6 +225,7 @@ def lanes_of(
     width: int,
     clock: int = 0,
     classes: int = 2,
+    standardised: bool = False,
 ) -> list[Lane]:
     """Return the lanes of one model: one per class; one for two classes or a regression.
 
@@ -231,11 +243,13 @@ def lanes_of(
         The column of `seen` for the rows that it learns from.
     classes : int
         Number of classes; 1 for a regression.
+    standardised : bool
+        Whether the targets are standardised.
     """
     rate = RULES[rule].rate_from_rows
     plain = {**params, **({"certify": False} if "certify" in params else {})}
-    if plain.get(rate) == "auto":
+    if core_args.waits_for_rows(rule, params, standardised):
         plain[rate] = 1.0  # replaced after the first rows
-    numbers, words = core_args.core_parameters(rule, plain, steps, width)
+    numbers, words = core_args.core_parameters(rule, plain, steps, width, standardised)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

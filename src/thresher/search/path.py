@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from thresher.model.model import Model
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, html_fragment, text_table
 from thresher.search.folds import split_of
-from thresher.search.gravities import default_gravities, gravity_name, gravity_scale_of
+from thresher.search.gravities import default_gravities, gravity_name, gravity_scale_of, is_scaled
 from thresher.search.grid import (
     GridPoint,
     check_probabilities,
@@ -66,7 +67,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         of other rules. By default 15 values with equal ratios, from almost all weights nonzero to
         almost none. The largest makes all weights zero at the optimum; it is three times larger
         for rules whose last steps leave some weights nonzero. The default needs one more reading
-        of a source, or several if the gradients of all classes do not fit in memory.
+        of a source, or several if the gradients of all classes do not fit in memory. With the
+        default, a regressor standardises its targets, if no other parameter has a number in the
+        units of y; with given values it does not.
     cv : int, splitter, iterable of splits or "progressive", default=None
         As in `GridSearchCV`. For a source, the number of folds; a hash of the row's number decides
         the fold of a row. "progressive", only for sources: rows are scored before they are
@@ -88,7 +91,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     param_name_ : str
         The parameter that was varied: "gravity" or "l1".
     gravities_ : array of shape (gravities,)
-        Its values, increasing.
+        Its values, increasing, in the units of y.
     errors_ : array of shape (gravities,)
         Mean error over the folds; NaN if a model of a fold or of all rows diverged.
     standard_errors_ : array of shape (gravities,)
@@ -243,8 +246,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if len(splits) < 2:
             raise ParameterError("SparsityPath: cv must have at least 2 folds, for standard errors")
         parts = MatrixSplits(source, splits, getattr(checked, "classes_", None), whole=True)
-        self.gravities_ = self._default(source, limit) if given is None else given
-        points = points_of(self.estimator, {self.param_name_: self.gravities_.tolist()})
+        points = self._points(given, source, limit)
         try_scorers(scorer, checked, points, X, y, self.scoring, single=True)
         if self.scoring is None and is_classifier(checked) and np.ndim(y) == 1:
             scorer = accuracy
@@ -265,15 +267,12 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Return the number of folds, the results, and the estimators of all rows."""
         folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task)
-        if given is None:
-            if not source.rereadable:
-                raise ParameterError(
-                    f"SparsityPath: {source} can be read only once, and the default gravities need "
-                    f"one more reading: give gravities"
-                )
-            given = self._default(source, checked_limit(self.memory_limit), classes)
-        self.gravities_ = given
-        points = points_of(self.estimator, {self.param_name_: given.tolist()})
+        if given is None and not source.rereadable:
+            raise ParameterError(
+                f"SparsityPath: {source} can be read only once, and the default gravities need "
+                f"one more reading: give gravities"
+            )
+        points = self._points(given, source, checked_limit(self.memory_limit), classes)
         check_probabilities(named, points)
         check_source(self.estimator, source, points, classes)
         splits = SourceSplits(self.estimator, source, folds, points, classes, whole=True)
@@ -287,12 +286,32 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.callback is not None:
             self.callback(progress)
 
-    def _default(
-        self, source: Source | MatrixSource, limit: int, classes: Any = None
-    ) -> NDArray[np.float64]:
-        return default_gravities(
-            self.estimator, gravity_scale_of(self.estimator, source, limit, classes)
-        )
+    def _points(
+        self,
+        given: NDArray[np.float64] | None,
+        source: Source | MatrixSource,
+        limit: int,
+        classes: Any = None,
+    ) -> list[GridPoint]:
+        """Set `gravities_`, and return their points.
+
+        Targets of a regression are standardised if no number is given for a parameter that depends
+        on their units. The lanes then have gravities in units of standardised targets.
+        """
+        name = self.param_name_
+        if given is not None:
+            self.gravities_ = given
+            return points_of(self.estimator, {name: given.tolist()})
+        scale = gravity_scale_of(self.estimator, source, limit, classes)
+        own = default_gravities(self.estimator, scale)
+        self.gravities_ = own * scale.unit
+        points = points_of(self.estimator, {name: self.gravities_.tolist()})
+        if not is_scaled(self.estimator):
+            return points
+        return [
+            replace(point, standardised=True, lane_params={**point.params, name: gravity})
+            for point, gravity in zip(points, own.tolist(), strict=True)
+        ]
 
     def _conclude(self, splits: int, found: _Results, views: Mapping[int, Any]) -> None:
         sizes = len(self.gravities_), max(splits, 1)

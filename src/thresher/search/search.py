@@ -129,6 +129,7 @@ class Search:
             owner=type(self.estimator).__name__,
             known=self.splits.labels(run),
             width=self.splits.width,
+            standardised=run[0].standardised,
         )
 
     def _features(self, plan: TrainingPlan) -> int:
@@ -143,8 +144,11 @@ class Search:
         factors = class_factors(point.params.get("class_weight"), labels, plan.owner, strict=False)
         steps, classes = self.splits.steps_in(split, factors), max(plan.labels.outputs, 2)
         width = max(self.splits.width or 0, 1)
+        params = point.lane_params or point.params
         return ModelJob(
-            point, split, lanes_of(plan.rule, point.params, steps, width, split, classes)
+            point,
+            split,
+            lanes_of(plan.rule, params, steps, width, split, classes, plan.standardised),
         )
 
     # ---- training and scoring ------------------------------------------------------------------

@@ -62,7 +62,7 @@ class TrainedModels:
     ) -> NDArray[np.float64]:
         """Return raw predictions of some jobs; the outputs of a job are adjacent columns."""
         wanted = np.concatenate([self.lanes[i] for i in jobs])
-        return self.team.predict(batch, wanted, rows, average, finite=False)
+        return self.outputs.predict_lanes(batch, wanted, rows, average, finite=False)
 
     # ---- estimators ----------------------------------------------------------------------------
 
@@ -118,6 +118,7 @@ class TrainedModels:
             classes=plan.labels.classes,
             kinds=dict(trainer.kinds) or None,
             reading=trainer.source.described(),
+            standardised=plan.standardised,
         )
 
     def _names(self, outputs: Sequence[Output]) -> dict[int, str] | None:

@@ -124,7 +124,7 @@ class HalfModels(Observer):
         classes = max(plan.labels.outputs, 2)
         self.jobs = [
             ModelJob(point, half, lanes_of(plan.rule, point.params, rows, max(plan.width, 1), half,
-                                      classes))
+                                      classes, plan.standardised))
             for point in points
             for half in range(self.halves)
         ]  # fmt: skip

@@ -192,7 +192,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
                 source = self._rows(X, y)
                 rows = max(1, source.block.rows // 2)
                 classes = getattr(self, "classes_", None)
-            plan = self._plan(source, points[0], classes, estimator.random_state)
+            plan = self._plan(source, points, classes, estimator.random_state)
             if plan.labels.classes is not None:
                 self.classes_ = plan.labels.classes
             assigner = HalfAssigner(self.pairs, seeds[0])
@@ -248,18 +248,24 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
             )
 
     def _plan(
-        self, source: Source | MatrixSource, point: GridPoint, classes: Any, random_state: Any
+        self,
+        source: Source | MatrixSource,
+        points: Sequence[GridPoint],
+        classes: Any,
+        random_state: Any,
     ) -> TrainingPlan:
         """Return the options that all models share."""
         owner, in_memory = type(self).__name__, isinstance(source, MatrixSource)
         plan = TrainingPlan.resolve(
             self.estimator.rule,
             self.estimator.task,
-            point.params,
+            points[0].params,
             source,
             owner=owner,
             classes=classes,
             seed=(seed_of if in_memory else stream_seed)(random_state, owner),
+            standardised=all(point.standardised for point in points)
+            and len({point.params["fit_intercept"] for point in points}) == 1,
         )
         return plan if in_memory or plan.shuffle is False else replace(plan, shuffle="within")
 

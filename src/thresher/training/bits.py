@@ -25,7 +25,12 @@ BITS: dict[str, int] = {
     "comparison": 1,  # how a comparison splits rows and chooses parameters
     "weights": 2,  # what the weight of a row means; 1: one step, times the weight
 }
-RULE_BITS: dict[str, int] = {}  # numbers of rules whose steps or state have changed
+RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values have changed
+    "adagrad": 2,  # l1
+    "dual-averaging": 2,  # strength
+    "hard-threshold": 2,  # n_nonzero
+    "mirror-descent": 2,  # eta0
+}
 
 
 def bits_of(

@@ -19,6 +19,7 @@ from thresher.certificates import (
     regret_certificate,
 )
 from thresher.data.matrix_source import MatrixSource
+from thresher.rules import core_args
 from thresher.training.separate_outputs import SeparateOutputs
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _regret(
                 comparator_loss_sum=loss_sum,
                 comparator_norm2=scale * (float(weights @ weights) + b**2),
                 comparator_l1=scale * float(np.abs(weights).sum()),
-                epsilon=params["epsilon"],
+                epsilon=core_args.epsilon_of(trainer.plan.rule, params),
                 fit_intercept=params["fit_intercept"],
                 unit_weights=trainer.unit_weights,
             ),

@@ -70,6 +70,8 @@ class FittedState:
     refit : Refit or None
         The weights kept by target_nnz, learned again, if they were; further training starts from
         `outputs`.
+    standardised : bool
+        Whether the learners have standardised targets.
     """
 
     rule: str
@@ -94,12 +96,15 @@ class FittedState:
     reading: dict[str, Any] = field(default_factory=dict)
     place: Place | None = None
     refit: Refit | None = None
+    standardised: bool = False
 
     @property
     def factory(self) -> OutputsFactory:
         """The factory of the outputs."""
         features = 0 if self.width == 2**64 else self.width  # 0: any feature number
-        return OutputsFactory(self.rule, self.params, self.rows, features, self.width)
+        return OutputsFactory(
+            self.rule, self.params, self.rows, features, self.width, self.standardised
+        )
 
     @property
     def average(self) -> bool:

@@ -112,6 +112,8 @@ class Specification:
     ) -> TrainingPlan:
         """Return the plan for a source; `given` are the other arguments of ``resolve``."""
         params = {**self.params, **({} if before is None else before.params)}
+        if before is not None:
+            given["standardised"] = before.standardised
         return TrainingPlan.resolve(self.rule, self.task, params, source, owner=self.owner, **given)
 
     def records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
@@ -236,6 +238,8 @@ def learn_once(
         records=spec.records(plan, before),
         capacity=capacity,
     )
+    if trainer.outputs.scale is not None:
+        trainer.outputs.scale.fixed = False  # new rows count
     if before is not None:
         trainer.records.watch = before.watch if RULES[spec.rule].diverges else None
         if before.kinds:
@@ -376,6 +380,7 @@ def _state(
         names=None if before is None else before.names,
         kinds=dict(trainer.kinds) or None,
         reading=source.described(),
+        standardised=plan.standardised,
     )
 
 

@@ -20,6 +20,7 @@ from thresher.rules import RULES
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
+from thresher.training.target_scale import TargetScale
 
 _WORK = 1 << 26  # nonzeros times lanes that are learned in one call
 _MOST = 1 << 22  # nonzeros that are learned in one call
@@ -45,6 +46,8 @@ class LaneOutputs(Outputs):
         The plan that made the team.
     lanes : array of int, optional
         Numbers of the lanes to use; by default all.
+    scale : TargetScale, optional
+        The scale of the targets of each clock, if they are standardised.
 
     Attributes
     ----------
@@ -58,14 +61,16 @@ class LaneOutputs(Outputs):
         averages: Sequence[bool],
         plan: LanePlan,
         lanes: NDArray[np.int64] | None = None,
+        scale: TargetScale | None = None,
     ) -> None:
         self.team, self.averages, self.plan, self.full = team, averages, plan, set()
         self.lanes = np.arange(len(team)) if lanes is None else lanes
+        self.scale = scale
         self.before: Before | None = None
 
     def part(self, lanes: NDArray[np.int64]) -> LaneOutputs:
         """Return some of the lanes, as the outputs of one model."""
-        return LaneOutputs(self.team, self.averages, self.plan, lanes)
+        return LaneOutputs(self.team, self.averages, self.plan, lanes, self.scale)
 
     def __len__(self) -> int:
         return len(self.lanes)
@@ -138,12 +143,44 @@ class LaneOutputs(Outputs):
     ) -> NDArray[np.float64] | None:
         batch.set_targets(targets.values, weights)
         classes = (targets.starts, targets.numbers) if targets.values is None else None
-        found = self.team.learn(
-            batch, order, first, last, seen, classes, targets.low, self.before is not None
-        )
+        if self.scale is not None:
+            found = self._learn_standardised(batch, targets[0], weights, seen, order, first, last)
+        else:
+            found = self.team.learn(
+                batch, order, first, last, seen, classes, targets.low, self.before is not None
+            )
         if self.plan.store == "hashed":
             self.plan.check_bytes(self.team.store_bytes)
         return found
+
+    def _learn_standardised(
+        self,
+        batch: _core.Batch,
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        seen: NDArray[np.uint8] | None,
+        order: Order,
+        first: int,
+        last: int,
+    ) -> NDArray[np.float64] | None:
+        """Learn targets that each clock standardises by the rows it sees."""
+        assert self.scale is not None
+        if seen is not None:
+            seen = np.ascontiguousarray(seen[:, : self.scale.clocks])
+        clocks = self._clocks(self.lanes)
+        found = []
+        while first < last:
+            made = self.scale.standardise(y, weights, order, first, last, seen)
+            scaled = made.labels, made.units
+            raw = self.team.learn(
+                batch, order, first, made.end, seen, before=self.before is not None, scaled=scaled
+            )
+            if raw is not None:
+                rows = np.arange(first, made.end) if order is None else order[first : made.end]
+                labels, sds = made.labels[rows][:, clocks], made.sds[rows][:, clocks]
+                found.append(y[rows, None] + sds * (raw - labels))
+            first = made.end
+        return np.concatenate(found) if found else None
 
     def next_pass(self) -> None:
         """Let the rates decay."""
@@ -160,12 +197,33 @@ class LaneOutputs(Outputs):
         self, batch: _core.Batch, average: bool = False, rows: Order = None
     ) -> NDArray[np.float64]:
         """Return raw predictions."""
-        return self.team.predict(batch, self.lanes, rows, average)
+        return self.predict_lanes(batch, self.lanes, rows, average)
+
+    def predict_lanes(
+        self,
+        batch: _core.Batch,
+        lanes: NDArray[np.int64],
+        rows: Order,
+        average: bool,
+        finite: bool = True,
+    ) -> NDArray[np.float64]:
+        """Return raw predictions of some lanes; parameters are those of `LaneTeam.predict`."""
+        raw = self.team.predict(batch, lanes, rows, average, finite=finite)
+        return raw if self.scale is None else self.scale.restored(raw, self._clocks(lanes))
+
+    def _clocks(self, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self.plan.lanes[lane].clock for lane in lanes.tolist()], np.int64)
 
     def output(self, number: int, average: bool = False) -> Output:
         """Return the weights and the intercept of a lane."""
         lane = int(self.lanes[number])
-        return Output(*self.team.weights(lane, average), float(self.team.intercepts(average)[lane]))
+        intercept = float(self.team.intercepts(average)[lane])
+        return self._restored(Output(*self.team.weights(lane, average), intercept), lane)
+
+    def _restored(self, output: Output, lane: int) -> Output:
+        """Return an output in the user's units."""
+        scale = self.scale
+        return output if scale is None else scale.output(output, self.plan.lanes[lane].clock)
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
         """Return the weights and the intercept of each lane: means where `averages` is true."""
@@ -174,7 +232,7 @@ class LaneOutputs(Outputs):
         for lane in self.lanes.tolist():
             mean = self.averages[lane]
             output = Output(*self.team.weights(lane, mean), float(intercepts[mean][lane]))
-            found.append(output.largest(target))
+            found.append(self._restored(output, lane).largest(target))
         return found
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
@@ -182,11 +240,15 @@ class LaneOutputs(Outputs):
         return np.asarray(self.team.nonzeros(average)[self.lanes])
 
     def states(self) -> list[bytes]:
-        """Return the states of the lanes, one for each thread."""
-        return self.team.states()
+        """Return the states of the lanes, one for each thread, and the scale of the targets."""
+        scale = [] if self.scale is None else [self.scale.state()]
+        return [*self.team.states(), *scale]
 
     def restore(self, states: Sequence[bytes]) -> None:
         """Continue from states of lanes that were split over threads in the same way."""
+        if self.scale is not None:
+            *states, scale = states
+            self.scale.restore(scale)
         self.team.restore(states)
 
 
@@ -251,8 +313,9 @@ class LanePlan(TrainingPlan):
     def with_rate(self, alpha: float) -> LanePlan:
         """Return the plan with a rate computed from the first rows."""
         rate = RULES[self.rule].rate_from_rows
+        name = RULES[self.rule].core_names.get(rate, rate)
         lanes = tuple(
-            replace(lane, numbers={**lane.numbers, rate: alpha}) if waits else lane
+            replace(lane, numbers={**lane.numbers, name: alpha}) if waits else lane
             for lane, waits in zip(self.lanes, self.waiting, strict=True)
         )
         params = {**self.params, rate: alpha}
@@ -263,7 +326,10 @@ class LanePlan(TrainingPlan):
         if self.waits_for_rows:  # the lanes are made again when the rate is known
             features = min(features, 1)
         team = LaneTeam(self.core, self.store, self.dtype, features, self.lanes, self.n_jobs)
-        return LaneOutputs(team, self.averages, self)
+        scale = None
+        if self.standardised:
+            scale = self.factory(1).scale(1 + max(lane.clock for lane in self.lanes))
+        return LaneOutputs(team, self.averages, self, scale=scale)
 
     def bytes_of(self, features: int) -> int:
         """Estimate the memory of the lanes with this number of features."""

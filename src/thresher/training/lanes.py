@@ -125,13 +125,14 @@ class LaneTeam:
         classes: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None,
         low: float = -1.0,
         before: bool = False,
+        scaled: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> NDArray[np.float64] | None:
         """Let each lane learn the rows of order[first:last] that its clock sees.
 
         Parameters are those of `_core.Lanes.learn`.
         """
         found = self._each(
-            lambda part: part.learn(batch, order, first, last, seen, classes, low, before)
+            lambda part: part.learn(batch, order, first, last, seen, classes, low, before, scaled)
         )
         return self._columns(found) if before else None
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.targets import Losses, Targets
 from thresher.model.model import Output
+from thresher.training.target_scale import TargetScale
 
 _CELLS = 1 << 22  # predictions in memory at a time
 
@@ -25,9 +26,13 @@ class Outputs(ABC):
     ----------
     full : set of int
         Outputs that have stopped learning for good.
+    scale : TargetScale or None
+        The scale of the targets, if they are standardised. The learners then have other units than
+        the user; predictions, weights and losses that outputs return are in the user's units.
     """
 
     full: set[int]
+    scale: TargetScale | None = None
 
     @abstractmethod
     def __len__(self) -> int:
@@ -98,6 +103,10 @@ class Outputs(ABC):
     @abstractmethod
     def restore(self, states: Sequence[bytes]) -> None:
         """Continue from states; raise ValueError if they are of other outputs."""
+
+    def losses(self, losses: Losses) -> Losses:
+        """Return the losses of predictions and targets in the user's units."""
+        return losses if self.scale is None else self.scale.losses(losses)
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
         """Return the intercept and the `target` largest weights of each output."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.errors import ParameterError, setting
+from thresher.losses import LOSSES
 from thresher.rules import RULES, core_args
 from thresher.training.outputs import Outputs
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.shared_outputs import SharedOutputs, SparseOutputs
+from thresher.training.target_scale import KnownScale, TargetScale
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class OutputsFactory:
         Number of features that the store can hold; 0 for any 64-bit key.
     columns : int
         Number of features of the data; some rules depend on it.
+    standardised : bool
+        Whether the outputs learn standardised targets.
+    known_scale : tuple or None
+        Weight, mean and sd of all targets, if they are known before training.
     """
 
     rule: str
@@ -36,6 +42,8 @@ class OutputsFactory:
     rows: int | None
     width: int
     columns: int
+    standardised: bool = False
+    known_scale: KnownScale | None = None
 
     @property
     def store(self) -> str:
@@ -49,7 +57,19 @@ class OutputsFactory:
 
     def parameters(self) -> tuple[dict[str, float], dict[str, str]]:
         """Return the arguments of the core."""
-        return core_args.core_parameters(self.rule, self.params, self.rows, self.columns)
+        return core_args.core_parameters(
+            self.rule, self.params, self.rows, self.columns, self.standardised
+        )
+
+    def scale(self, clocks: int = 1) -> TargetScale | None:
+        """Return a new scale of the targets; None: they are not standardised."""
+        if not self.standardised:
+            return None
+        degree = LOSSES[core_args.loss_of(self.rule, self.params)].degree
+        scale = TargetScale(degree, bool(self.params.get("fit_intercept", True)), clocks)
+        if self.known_scale is not None:
+            scale.set(self.known_scale)
+        return scale
 
     def is_shared(self, outputs: int) -> bool:
         """Return whether this number of outputs is trained together, as `SharedOutputs`.

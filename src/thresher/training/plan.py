@@ -22,6 +22,8 @@ from thresher.data.labels import (
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
+from thresher.health import columns
+from thresher.health.watch import ColumnScaleWarning
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
 from thresher.training.bank import lanes_for
@@ -29,13 +31,18 @@ from thresher.training.class_weights import class_factors, row_weights, steps_in
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.shared_outputs import SparseOutputs
+from thresher.training.target_scale import KnownScale
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.matrix_source import MatrixBlock
     from thresher.data.source import Source
     from thresher.training.kept_rows import KeptRows
+    from thresher.training.observer import Observer
 
-_FIRST_ROWS = 100  # rows whose norms decide the rate of FTRL
+_FIRST_ROWS = 100  # rows whose norms decide a rate
+_CHECKED_ROWS = 500  # most rows in which sizes of columns are compared,
+_CHECKED_VALUES = 50_000  # and about the most values
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,10 @@ class TrainingPlan:
         Whether all rows are in memory.
     owner : str
         The estimator or function that trains, for messages.
+    standardised : bool
+        Whether the targets are standardised; see `core_args.standardises`.
+    known_scale : tuple or None
+        Weight, mean and sd of all targets, if they are known before training.
     """
 
     rule: str
@@ -85,6 +96,8 @@ class TrainingPlan:
     patience: int = 5
     in_memory: bool = False
     owner: str = ""
+    standardised: bool = False
+    known_scale: KnownScale | None = None
 
     @classmethod
     def resolve(
@@ -100,6 +113,7 @@ class TrainingPlan:
         width: int | None = None,
         seed: int = 0,
         once: bool = False,
+        standardised: bool | None = None,
     ) -> TrainingPlan:
         """Decide the store, the width, the labels and the weights of classes for a source.
 
@@ -120,8 +134,12 @@ class TrainingPlan:
         seed : int
         once : bool
             Whether rows are learned once, without passes, as in `partial_fit`.
+        standardised : bool, optional
+            Whether the targets are standardised, if rows that were read before decide it.
         """
         params = dict(params)
+        if standardised is None:
+            standardised = core_args.standardises(rule, task, params)
         if params.get("store") == "auto":
             params["store"] = "hashed" if source.named and source.bits is None else "dense"
         if not once and params["passes"] > 1 and not source.rereadable:
@@ -165,6 +183,7 @@ class TrainingPlan:
             patience=params.get("patience", 5),
             in_memory=isinstance(source, MatrixSource),
             owner=owner,
+            standardised=standardised,
         )
         counted = plan.store == "nonzero" or params.get("class_weight") == "balanced"
         if counted and isinstance(source, MatrixSource) and not once:
@@ -226,8 +245,12 @@ class TrainingPlan:
     @property
     def waits_for_rows(self) -> bool:
         """Whether the rate is computed from the first rows."""
-        rate = RULES[self.rule].rate_from_rows
-        return bool(rate) and self.params.get(rate) == "auto"
+        return core_args.waits_for_rows(self.rule, self.params, self.standardised)
+
+    def rate_for(self, block: Block) -> float:
+        """Return the rate that suits the first rows."""
+        steps = self.rows * self.passes if self.rows else None
+        return core_args.rate_for(self.rule, self.task, self.params, norm_of(block), steps)
 
     def with_rate(self, alpha: float) -> TrainingPlan:
         """Return the plan with a rate computed from the first rows."""
@@ -236,7 +259,10 @@ class TrainingPlan:
     def factory(self, features: int) -> OutputsFactory:
         """Return a factory of outputs whose store can hold this number of features."""
         plan = self.with_rate(1.0) if self.waits_for_rows else self
-        return OutputsFactory(self.rule, plan.params, self.rows, features, max(self.width, 1))
+        return OutputsFactory(
+            self.rule, plan.params, self.rows, features, max(self.width, 1), self.standardised,
+            self.known_scale,
+        )  # fmt: skip
 
     def make(self, features: int) -> Outputs:
         """Make the outputs; their store can hold this number of features."""
@@ -257,7 +283,7 @@ class TrainingPlan:
     def losses(
         self, predictions: NDArray[np.float64], labels: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the losses at raw predictions."""
+        """Return the losses at raw predictions; both are standardised, if targets are."""
         numbers, words = self.factory(1).parameters()
         loss = words["loss"], numbers["epsilon"], numbers["quantile"]
         return _core.loss_values(*loss, predictions, labels)[0]
@@ -265,9 +291,21 @@ class TrainingPlan:
     def zero_loss(
         self, targets: Targets, weights: NDArray[np.float64] | None
     ) -> tuple[float, float]:
-        """Return the mean loss of predicting zero on these rows, and their total weight."""
+        """Return the mean loss of predicting zero on these rows, and their total weight.
+
+        If targets are standardised, it is the loss of predicting their mean, or 0 without an
+        intercept.
+        """
         weight = float(targets.rows if weights is None else weights.sum())
-        return targets.zero_loss(self.losses, weights), weight
+        if not self.standardised:
+            return targets.zero_loss(self.losses, weights), weight
+        scale = self.factory(1).scale()
+        assert scale is not None
+        if self.known_scale is None:
+            scale.standardise(targets[0], weights)
+            scale.fixed = True
+        y = Targets.of_values(scale.standardise(targets[0], weights).labels.ravel())
+        return scale.unit * y.zero_loss(self.losses, weights), weight
 
 
 # ---- labels --------------------------------------------------------------------------------------
@@ -378,14 +416,22 @@ def _width(
     return (0, not source.named) if hashed else (1, True)
 
 
-def alpha_for(block: Block | KeptRows) -> float:
-    """Return a rate for FTRL that suits the norm of the rows: 1 for rows of norm 1.
+def norm_of(block: Block | KeptRows) -> float:
+    """Return the median norm of the first rows, so that a few huge rows do not change it.
 
-    The first step changes each weight of a row by about alpha, so it changes the prediction by
-    about alpha times the squared norm: rows with many features need a smaller rate. The rate is
-    computed from the median norm of the first rows, so that a few huge rows do not change it.
+    It is 1 if most rows are empty, or have values that are not finite.
     """
     starts, values = block.first_values(_FIRST_ROWS)
     sums = np.concatenate([[0.0], np.cumsum(values * values)])[starts]
     norm = math.sqrt(float(np.median(np.diff(sums))))
-    return float(f"{1 / norm:.2g}") if norm > 0 else 1.0
+    return norm if 0 < norm < math.inf else 1.0
+
+
+def warn_of_columns(block: Block | MatrixBlock, owner: str, observer: Observer) -> None:
+    """Warn if columns in the first rows differ so much in size that one rate does not suit all."""
+    few = len(block.first_values(10)[1])  # values of up to 10 rows
+    rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
+    keys, (_, values) = block.first_keys(rows), block.first_values(rows)
+    message = columns.warning_of(keys, values)
+    if message is not None:
+        observer.warn(f"{owner}: {message}", ColumnScaleWarning)

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.row_folds import fold_numbers
+from thresher.data.targets import Targets
 from thresher.losses import LOSSES
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
 from thresher.training.kept_rows import KeptRows
 from thresher.training.lanes import Lane, LaneTeam
-from thresher.training.plan import alpha_for
+from thresher.training.plan import norm_of
+from thresher.training.target_scale import TargetScale
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
@@ -145,6 +147,7 @@ class _Refitter:
 
     def __init__(self, trainer: Trainer, kept: Sequence[Output]) -> None:
         self.trainer, self.plan, self.kept = trainer, trainer.plan, kept
+        self.scale = trainer.outputs.scale  # of standardised targets
         self.features = np.unique(np.concatenate([output.keys for output in kept]))
         self.candidates: list[_Candidates] = []
         self.rule, self.params = _lane_parameters(self.plan)
@@ -168,16 +171,26 @@ class _Refitter:
     def _learn(self, rows: KeptRows, passes: int, total: int | None = None) -> None:
         """Learn some of `total` rows; the candidates are made by the first rows."""
         if not self.candidates:
+            self._standardise(rows)
+        if self.scale is not None:
+            values = (rows.targets[0] - self.scale.mean) / (self.scale.sd or 1.0)
+            rows = replace(rows, targets=Targets.of_values(values))
+        if not self.candidates:
             self.judged = 1 if (total or rows.rows) >= MANY else FOLDS
             rate = RULES[self.rule].rate_from_rows
-            if self.params.get(rate) == "auto":
-                self.params[rate] = alpha_for(rows)
+            if core_args.waits_for_rows(self.rule, self.params, self.scale is not None):
+                self.params[rate] = core_args.rate_for(
+                    self.rule, self.plan.task, self.params, norm_of(rows), None
+                )
             scale = passes * (1.0 if total is None else total / max(rows.rows, 1))
             for number, output in enumerate(self.kept):
                 columns = np.searchsorted(self.features, output.keys)
                 top = _largest_penalty(self.plan, self.rule, rows.part(columns), number, scale)
-                lanes = _lanes(self.rule, self.params, top, max(len(columns), 1), self.judged)
-                one = _Candidates(self.plan, self.rule, output, columns, top, lanes)
+                lanes = _lanes(
+                    self.rule, self.params, top, max(len(columns), 1), self.judged,
+                    self.scale is not None,
+                )  # fmt: skip
+                one = _Candidates(self.plan, self.rule, self._scaled(output), columns, top, lanes)
                 self.candidates.append(one)
         folds = fold_numbers(self.learned, rows.rows, FOLDS)
         held_out = np.flatnonzero(folds < self.judged)
@@ -195,6 +208,21 @@ class _Refitter:
             one.judge(part, batch, target, held_out, folds[held_out])
         self.learned += rows.rows
 
+    def _standardise(self, rows: KeptRows) -> None:
+        """Set the scale of targets of a rule that standardises them in the core."""
+        degree = LOSSES[self.plan.loss].degree
+        if self.scale is None and RULES[self.plan.rule].standardises_in_core and degree:
+            centred = bool(self.plan.params.get("fit_intercept", True))
+            self.scale = TargetScale.of(degree, centred, rows.targets[0], rows.weights)
+
+    def _scaled(self, output: Output) -> Output:
+        """Return weights and intercept in the units of the targets here."""
+        if self.scale is None:
+            return output
+        sd = self.scale.sd or 1.0
+        intercept = (output.intercept - self.scale.mean) / sd
+        return Output(output.keys, output.weights / sd, intercept)
+
     def _order(self, number: int, rows: int) -> NDArray[np.int64] | None:
         """Return the order of rows in a pass: that of the fit, if the rows are a matrix."""
         plan, source = self.plan, self.trainer.source
@@ -211,11 +239,15 @@ class _Refitter:
         before = sum(one.expected_loss(self.learned) for one in self.candidates)
         if not weight > 0:
             return Refit(SHARES, (np.inf,) * len(SHARES), np.inf, tops)
-        losses = tuple(float(total / weight) for total in sums)
-        found = Refit(SHARES, losses, before / weight, tops)
+        unit = 1.0 if self.scale is None else self.scale.unit
+        losses = tuple(unit * float(total / weight) for total in sums)
+        found = Refit(SHARES, losses, unit * before / weight, tops)
         if not losses[found.best] < found.loss_before:
             return found
-        return replace(found, outputs=[one.output(found.best) for one in self.candidates])
+        outputs = [one.output(found.best) for one in self.candidates]
+        if self.scale is not None:
+            outputs = [self.scale.output(output) for output in outputs]
+        return replace(found, outputs=outputs)
 
 
 class _Candidates:
@@ -298,14 +330,16 @@ def _lane_parameters(plan: TrainingPlan) -> tuple[str, dict[str, Any]]:
     return rule, params | ({"certify": False} if "certify" in params else {})
 
 
-def _lanes(rule: str, params: Mapping[str, Any], top: float, width: int, judged: int) -> list[Lane]:
+def _lanes(
+    rule: str, params: Mapping[str, Any], top: float, width: int, judged: int, standardised: bool
+) -> list[Lane]:
     """Return the lanes of an output, penalty by penalty."""
     penalty = RULES[rule].penalty
     assert penalty is not None
     found = []
     for share in SHARES:
         own = {**params, penalty: share * top}
-        numbers, words = core_args.core_parameters(rule, own, None, width)
+        numbers, words = core_args.core_parameters(rule, own, None, width, standardised)
         found += [Lane(numbers, words, clock) for clock in range(judged + 1)]
     return found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
-from thresher.rules import RULES
+from thresher.rules import RULES, core_args
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -73,6 +73,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
         "bits": _bits(t, not t.unit_weights),
         "source": t.source.facts(),
         "learning": learning,
+        "standardised": t.plan.standardised,
         "passes": t.plan.passes,
         "pass": t.number,
         "position": None if t.position is None else t.position.to_json(),
@@ -116,7 +117,12 @@ def resume(trainer: Trainer) -> bool:
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
-    _check_options(path, about["options"], identity(t), t.requested)
+    if t.plan.standardised and not about.get("standardised", False):
+        t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
+    before, now = about["options"], identity(t)
+    if not t.plan.standardised:
+        before, now = (core_args.with_numbers(t.plan.rule, values) for values in (before, now))
+    _check_options(path, before, now, t.requested)
     # Versions before the parameter `refit` did not refit.
     t.refits = t.refits and "refit" in about["options"]
     t.ended = about.get("ended") is not None

@@ -28,7 +28,7 @@ class SeparateOutputs(Outputs):
     """
 
     def __init__(self, factory: OutputsFactory, count: int) -> None:
-        self.factory, self.full = factory, set()
+        self.factory, self.full, self.scale = factory, set(), factory.scale()
         numbers, words = factory.parameters()
         core = RULES[factory.rule].core
         self.learners = [
@@ -83,11 +83,20 @@ class SeparateOutputs(Outputs):
                 if reached[output] < last and output not in self.full:
                     batch.set_targets(targets[output], weights)
                 while reached[output] < last and output not in self.full:
-                    before = learner.steps
+                    begin, before = reached[output], learner.steps
+                    scale, end = self.scale, last
+                    if scale is not None:
+                        rows = targets[output], weights, order, begin
+                        kept, made = scale.table.copy(), scale.standardise(*rows, last)
+                        end = made.end
+                        batch.set_targets(made.labels.ravel(), weights, made.units.ravel())
                     try:
-                        learner.learn(batch, order, reached[output], last)
+                        learner.learn(batch, order, begin, end)
                     finally:
                         reached[output] += learner.steps - before
+                        if scale is not None and reached[output] < end:  # only rows learned count
+                            scale.table = kept
+                            scale.standardise(*rows, reached[output])
                     if learner.paused and paused is not None and paused(output, learner):
                         self.full.add(output)
 
@@ -105,12 +114,14 @@ class SeparateOutputs(Outputs):
     ) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
         found = np.column_stack([learner.predict(batch, average) for learner in self.learners])
+        found = found if self.scale is None else self.scale.restored(found)
         return found if rows is None else found[rows]
 
     def output(self, number: int, average: bool = False) -> Output:
         """Return the weights and the intercept of an output."""
         learner = self.learners[number]
-        return Output(*learner.weights(average), learner.intercept(average))
+        found = Output(*learner.weights(average), learner.intercept(average))
+        return found if self.scale is None else self.scale.output(found)
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
         """Count the nonzero weights of each output."""
@@ -127,7 +138,8 @@ class SeparateOutputs(Outputs):
         """Return the weighted sum over rows of the mean loss over outputs."""
         total = 0.0
         for learner, target in zip(self.learners, targets, strict=True):
-            found = losses(learner.predict(batch, average), target)
+            raw = learner.predict(batch, average)
+            found = losses(raw if self.scale is None else self.scale.restored(raw), target)
             total += float(found.sum() if weights is None else found @ weights)
         return total / len(self)
 
@@ -142,11 +154,15 @@ class SeparateOutputs(Outputs):
             learner.widen(width)
 
     def states(self) -> list[bytes]:
-        """Return the states of the learners."""
-        return [learner.state() for learner in self.learners]
+        """Return the states of the learners, and the scale of the targets, if there is one."""
+        scale = [] if self.scale is None else [self.scale.state()]
+        return [*(learner.state() for learner in self.learners), *scale]
 
     def restore(self, states: Sequence[bytes]) -> None:
         """Continue from states."""
+        if self.scale is not None:
+            *states, scale = states
+            self.scale.restore(scale)
         if len(states) != len(self):
             raise ValueError(f"it has {len(states)} outputs, and this model has {len(self)}")
         for learner, state in zip(self.learners, states, strict=True):

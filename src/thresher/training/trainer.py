@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -27,7 +28,7 @@ from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
-from thresher.training.plan import TrainingPlan, alpha_for
+from thresher.training.plan import TrainingPlan, warn_of_columns
 from thresher.training.records import Records, mean_since
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
@@ -124,7 +125,7 @@ class Trainer:
         self._last_prepared: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
         self._due = self.begun = False  # whether a record is due; whether rows were seen
         self._written = time.monotonic()
-        if self.fresh:
+        if self.fresh and not plan.waits_for_rows:  # otherwise `set_plan` calls it
             self.hooks.begin(self)
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -260,7 +261,7 @@ class Trainer:
         if self._last_prepared is not None and block is self.last_block:
             return self._last_prepared
         if self.plan.waits_for_rows and block.rows:
-            self.set_plan(self.plan.with_rate(alpha_for(block)))
+            self.set_plan(self.plan.with_rate(self.plan.rate_for(block)))
         new = arrivals(self.plan.labels, self.outputs, visit)
         targets = self.plan.labels.targets(block)
         self.capacity.grow_for(block, self.outputs)
@@ -268,7 +269,12 @@ class Trainer:
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
         watched = self.records.watch is not None and not self.begun
         if watched and targets.rows and len(targets):
-            self.records.expect(*self.plan.zero_loss(targets, weights))
+            scale, plan = self.outputs.scale, self.plan
+            if scale is not None and scale.sd > 0:  # of rows learned before
+                plan = replace(plan, known_scale=scale.known)
+            self.records.expect(*plan.zero_loss(targets, weights))
+        if self.fresh and not self.begun and not RULES[self.plan.rule].scales_columns:
+            warn_of_columns(block, self.plan.owner, self.options.observer)
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared
@@ -289,9 +295,14 @@ class Trainer:
         self._due = False
         counted = end or self.records.steps >= self.capacity.count_from_row
         self.records.add(self.outputs, counted, self.options.observer.warn, valid, end)
+        warning = None if self.outputs.scale is None else self.outputs.scale.warning()
+        if warning is not None:
+            self.options.observer.warn(f"{self.plan.owner}: {warning}")
 
     def _end_pass(self) -> None:
         # First, because it may be interrupted: the state is still that after the last block.
+        if self.outputs.scale is not None:
+            self.outputs.scale.fixed = True  # later passes have the mean and sd of all rows
         valid = None if self.valid is None else self.valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")

@@ -54,7 +54,7 @@ def mean_loss(
         weights = block.weights
         if weights is None and source.traced:  # the same summation order as with weights
             weights = np.ones(block.rows)
-        rows = block.batch, targets, plan.losses, weights
+        rows = block.batch, targets, outputs.losses(plan.losses), weights
         try:
             total += outputs.loss_on(*rows, plan.average) if few is None else few.loss(*rows)
         except _core.DataError as error:

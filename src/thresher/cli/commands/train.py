@@ -32,6 +32,13 @@ def train(options: TrainOptions) -> int:
     for name in ("mode", "parts", "rounds", "batch", "blocks"):
         if getattr(options, name) is not None:
             raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0 for no cluster")
+    if options.races:
+        from thresher.cli.commands.train_by_race import train_by_race  # imports scikit-learn
+
+        return train_by_race(options)
+    for name in ("tolerance", "budget", "html"):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"--{name} needs --rule auto")
     options = with_saved_options(options) if options.resume else options
     note = ""
     if options.rule is None:

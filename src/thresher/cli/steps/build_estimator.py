@@ -43,7 +43,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
         "store": options.store,
         "tol": 0.0 if options.tol is None and options.valid else options.tol,
         "patience": options.patience,
-        "class_weight": _class_weight(options, task),
+        "class_weight": class_weight_of(options, task),
     }
     if not RULES[rule].streams:  # its tol is the tolerance of the optimum, without validation rows
         given["tol"] = options.tol
@@ -108,7 +108,8 @@ def labels_of(options: TrainOptions) -> Any:
     return "arriving" if many else "binary"
 
 
-def _class_weight(options: TrainOptions, task: Task) -> dict[Any, float] | str | None:
+def class_weight_of(options: TrainOptions, task: Task) -> dict[Any, float] | str | None:
+    """Return the weights of the classes; raise ParameterError if rows have no single classes."""
     if options.class_weight is None:
         return None
     if task == "regressor":

@@ -26,6 +26,7 @@ from thresher.model.evidence import Evidence
 from thresher.model.history import Output
 from thresher.rules import RULES
 from thresher.training.plan import TrainingPlan
+from thresher.training.target_scale import KnownScale
 
 if TYPE_CHECKING:
     from thresher.distributed.engine.executor import Executor
@@ -146,6 +147,8 @@ class ClusterJob:
         The output to train, in modes that train one at a time.
     folder : str or None
         A folder that all workers share, for files that pieces need besides their states.
+    known_scale : tuple or None
+        Weight, mean and sd of all targets, if targets are standardised.
     """
 
     rule: str
@@ -159,6 +162,7 @@ class ClusterJob:
     ranges: int = 1
     output: int = 0
     folder: str | None = None
+    known_scale: KnownScale | None = None
 
     def plan(self, rate: float | None = None) -> TrainingPlan:
         """Return the plan for a trainer.
@@ -178,6 +182,8 @@ class ClusterJob:
             shuffle=self.params.get("shuffle", False),
             seed=self.seed,
             owner=RULES[self.rule].estimators[self.task],
+            standardised=self.known_scale is not None,
+            known_scale=self.known_scale,
         )
         return plan if rate is None or not plan.waits_for_rows else plan.with_rate(rate)
 
@@ -193,7 +199,8 @@ class Learned:
     evidence : Evidence or None
         Why each feature was kept or removed; only for the stabilized rule.
     states : list of bytes or None
-        States of learners that can be trained further, one for each output.
+        States of learners that can be trained further, one for each output; then that of the
+        scale of the targets, if they are standardised.
     facts : dict
         Other results, such as the number of updates.
     """

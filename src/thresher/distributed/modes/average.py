@@ -24,7 +24,6 @@ from thresher.distributed.modes.average_pieces import (
     make_outputs,
 )
 from thresher.errors import DataError, ParameterError, setting
-from thresher.model.history import Output
 from thresher.rules import RULES
 
 RULES_AVERAGED = tuple(name for name, rule in RULES.items() if "average" in rule.cluster)
@@ -254,7 +253,8 @@ class AverageCoordinator(Coordinator):
             keys = np.concatenate([model[output][0] for model in models])
             numbers = np.concatenate([model[output][1] for model in models])
             order = np.argsort(keys)
-            learner = make_outputs(plan, 1)[0]  # one at a time, as each may need much memory
+            made = make_outputs(plan, 1)  # one at a time, as each may need much memory
+            learner = made[0]
             learner.set_clock(clock)
             learner.set_intercept_numbers(np.asarray(self.biases[output]))
             learner.finish_rounds(
@@ -264,8 +264,8 @@ class AverageCoordinator(Coordinator):
                 self.weights[output],
                 self.losses[output],
             )
-            outputs.append(Output(*learner.weights(average), learner.intercept(average)))
-            states.append(learner.state())
+            outputs.append(made.output(0, average))
+            states += made.states()
         facts: dict[str, Any] = {"rounds": self.made, "passes": self.made // self.rounds}
         if self.alpha is not None:
             facts["alpha"] = self.alpha

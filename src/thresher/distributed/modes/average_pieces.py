@@ -41,7 +41,7 @@ from thresher.distributed.modes.average_messages import (
 from thresher.errors import DivergenceError
 from thresher.rules import RULES
 from thresher.training.capacity import Capacity
-from thresher.training.plan import TrainingPlan, alpha_for
+from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.trainer import Trainer
@@ -224,7 +224,8 @@ class AveragePartPiece(Piece):
 
     def _rate(self) -> float | None:
         blocks = self.job.rows.source(self.number).blocks(dtype=str(self.job.params["dtype"]))
-        return next((alpha_for(block) for block in blocks if block.rows), None)
+        plan = self.job.plan()
+        return next((plan.rate_for(block) for block in blocks if block.rows), None)
 
     def state(self) -> Arrays:
         """Return the clocks."""

@@ -93,7 +93,10 @@ class ColumnsMode(Mode):
         _check(job)
         self.job, self.batch, self.blocks = job, batch, blocks
         self.parts, self.ranges = job.rows.parts, blocks
-        self.numbers, self.words = core_args.core_parameters(job.rule, job.params, None)
+        params = dict(job.params)
+        if params["margin"] == "auto":  # no part knows its first rows yet: as for rows of norm 1
+            params["margin"] = core_args.rate_for(job.rule, job.task, params, norm=1.0)
+        self.numbers, self.words = core_args.core_parameters(job.rule, params, None)
 
     def part(self, number: int, threads: int, shared: dict[str, Any]) -> ColumnPartPiece:
         """Make a part, which reads rows."""

@@ -1,0 +1,65 @@
+// Standardised targets of regressions.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "thresher/core/target_scale.hpp"
+
+namespace bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+using Seen = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+bool is_shape(const Table& table, std::size_t rows, std::size_t columns) {
+  return table.shape(0) == rows && table.shape(1) == columns;
+}
+
+}  // namespace
+
+void bind_targets(nb::module_& m) {
+  m.def(
+      "standardise",
+      [](Table states, Table labels, Table sds, Table units, Doubles targets,
+         std::optional<Doubles> weights, std::optional<Longs> order, std::int64_t first,
+         std::int64_t last, std::optional<Seen> seen, bool centred, bool counts,
+         std::int64_t degree) {
+        BorrowedBatch rows;
+        rows.batch.rows = static_cast<std::int64_t>(targets.shape(0));
+        rows.set_targets(targets, weights);
+        const std::size_t clocks = states.shape(0), n = targets.shape(0);
+        if (states.shape(1) != thresher::TargetScale::numbers || !is_shape(labels, n, clocks) ||
+            !is_shape(sds, n, clocks) || !is_shape(units, n, clocks) ||
+            (seen && (seen->shape(0) != n || seen->shape(1) != clocks)))
+          throw std::invalid_argument("tables must be rows x clocks");
+        const thresher::Visit visit = visit_of(rows, order, first, last);
+        const thresher::StandardisedTargets made{static_cast<std::int64_t>(clocks),
+                                                 centred,
+                                                 counts,
+                                                 degree,
+                                                 states.data(),
+                                                 labels.data(),
+                                                 sds.data(),
+                                                 units.data()};
+        nb::gil_scoped_release release;
+        return made.fill(rows.batch, visit, seen ? seen->data() : nullptr);
+      },
+      "states"_a, "labels"_a, "sds"_a, "units"_a, "targets"_a, "weights"_a.none(), "order"_a.none(),
+      "first"_a, "last"_a, "seen"_a.none(), "centred"_a, "counts"_a, "degree"_a,
+      "Standardise the targets of order[first:last] by running means and standard deviations.\n\n"
+      "states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.\n"
+      "labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.\n"
+      "Return the position after the last row done.");
+}
+
+}  // namespace bindings
