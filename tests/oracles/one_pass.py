@@ -12,9 +12,10 @@
 The intercept b is one more coordinate with u = 1; for Newton its R is 0.01 a + c. In a regression
 the targets are standardised by their running mean and sd, and predictions are clipped to the range
 of the targets seen. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns it
-once, with the weight h, or h over the mean weight if that is above 1. At the end, the averaged weights replace the last ones if they predicted better, and features
-of least energy w^2 sum x^2 are cut. Every pass starts from zero weights, but keeps the scales and
-the statistics of the targets; the result is the mean over the passes.
+once, with the weight h, or h over the mean weight if that is above 1. At the end, the averaged
+weights replace the last ones if they predicted better, and features of least energy w^2 sum x^2 are
+cut. Every pass starts from zero weights, but keeps the scales and the statistics of the targets;
+the result is the mean over the passes.
 """
 
 from __future__ import annotations
