@@ -150,7 +150,8 @@ void bind_lanes(nb::module_& m) {
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
           "seen"_a.none() = nb::none(), "classes"_a.none() = nb::none(), "low"_a = -1.0,
           "before"_a = false, "scaled"_a.none() = nb::none(),
-          "Make one step of each lane for each row of order[first:last] that its clock sees.\n\n"
+          "Learn in each lane the rows of order[first:last] that its clock sees. A row makes as\n"
+          "many steps as its weight says.\n\n"
           "seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.\n"
           "classes: (starts, numbers), the classes of each row. If the target of a lane is a "
           "class,\n"
@@ -218,10 +219,12 @@ void bind_lanes(nb::module_& m) {
             return each_lane(self, [&](std::size_t i) { return self.intercept(i, average); });
           },
           "average"_a = false)
-      .def("steps",
-           [](const Lanes& self) {
-             return each_lane(self, [&](std::size_t i) { return self.tally(i).rows(); });
-           })
+      .def(
+          "steps",
+          [](const Lanes& self) {
+            return each_lane(self, [&](std::size_t i) { return self.tally(i).rows(); });
+          },
+          "Return for each lane the number of rows learned, in all passes.")
       .def(
           "loss_sums",
           [](const Lanes& self) {

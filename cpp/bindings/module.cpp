@@ -166,8 +166,8 @@ NB_MODULE(_core, m) {
             return changing(self, [&] { return self.learn(held.batch, visit); });
           },
           "batch"_a, "order"_a.none() = nb::none(), "first"_a = 0, "last"_a.none() = nb::none(),
-          "Make one step for each row of order[first:last], in that order, until the rule pauses.\n"
-          "Return the number of steps.")
+          "Learn the rows of order[first:last], in that order, until the rule pauses. A row makes\n"
+          "as many steps as its weight says. Return the number of rows learned.")
       .def(
           "next_pass", [](Learner& self) { changing(self, [&] { self.next_pass(); }); },
           "Decay the rate, as after a pass over the data.")
@@ -209,10 +209,12 @@ NB_MODULE(_core, m) {
             return reading_briefly(self, [&] { return self.intercept(average); });
           },
           "average"_a = false)
-      .def_prop_ro("steps",
-                   [](const Learner& self) {
-                     return reading_briefly(self, [&] { return self.tally().rows(); });
-                   })
+      .def_prop_ro(
+          "steps",
+          [](const Learner& self) {
+            return reading_briefly(self, [&] { return self.tally().rows(); });
+          },
+          "Number of rows learned, in all passes.")
       .def_prop_ro(
           "loss_sum",
           [](const Learner& self) {

@@ -136,27 +136,25 @@ void bind_stages_robust(nb::module_& m) {
           "Return the features that are left.")
       .def(
           "halves",
-          [](const RobustPart& self, std::int64_t stage, double norm, double weight,
-             std::size_t jobs) {
+          [](const RobustPart& self, std::int64_t stage, double norm, std::size_t jobs) {
             return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
-              return self.halves(stage, {norm, weight}, jobs, check_interrupt);
+              return self.halves(stage, norm, jobs, check_interrupt);
             });
           },
-          "stage"_a, "norm"_a, "weight"_a, "jobs"_a,
-          "Return the evidence of a stage. `norm` and `weight` are means over the rows of all "
-          "parts.")
+          "stage"_a, "norm"_a, "jobs"_a,
+          "Return the evidence of a stage. `norm` is the mean squared norm of the rows of all "
+          "parts,\nwith their weights.")
       .def_prop_ro("refit_steps", &RobustPart::refit_steps,
                    "The least number of steps of a path of `whole`.")
       .def(
           "whole",
-          [](const RobustPart& self, std::int64_t stage, double norm, double weight,
-             std::int64_t passes, Doubles start, double bias, std::size_t jobs) {
+          [](const RobustPart& self, std::int64_t stage, double norm, std::int64_t passes,
+             Doubles start, double bias, std::size_t jobs) {
             return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
-              return self.whole(stage, {norm, weight}, passes, span_of(start), bias, jobs,
-                                check_interrupt);
+              return self.whole(stage, norm, passes, span_of(start), bias, jobs, check_interrupt);
             });
           },
-          "stage"_a, "norm"_a, "weight"_a, "passes"_a, "start"_a, "bias"_a, "jobs"_a,
+          "stage"_a, "norm"_a, "passes"_a, "start"_a, "bias"_a, "jobs"_a,
           "Learn the weights of the features that are left, from `start` (empty: 0) and a bias.");
 
   nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and their judgement.")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         health,
         plots,
         preprocessing,
+        race,
         stability,
     )
     from thresher.comparison import Comparison, compare
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         StabilityDisplay,
     )
     from thresher.preprocessing import UnitVarianceScaler
+    from thresher.race import SparseClassifier, SparseRegressor
     from thresher.search import OnePassSearchCV, SparsityPath
     from thresher.stability import (
         StabilitySelection,
@@ -63,6 +65,8 @@ __all__ = [
     "ParameterError",
     "Progress",
     "Source",
+    "SparseClassifier",
+    "SparseRegressor",
     "SparsityPath",
     "SparsityPathDisplay",
     "StabilityDisplay",
@@ -79,6 +83,7 @@ __all__ = [
     "load",
     "plots",
     "preprocessing",
+    "race",
     "scan",
     "stability",
     "stability_score",
@@ -93,6 +98,7 @@ _MODULES = (
     "health",
     "plots",
     "preprocessing",
+    "race",
     "stability",
 )
 _HOMES = {
@@ -104,6 +110,8 @@ _HOMES = {
     "Observer": "training.observer",
     "OnePassSearchCV": "search",
     "Source": "data.source",
+    "SparseClassifier": "race",
+    "SparseRegressor": "race",
     "SparsityPath": "search",
     "StabilitySelection": "stability",
     "StreamingStabilitySelection": "stability",

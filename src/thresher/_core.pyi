@@ -89,8 +89,8 @@ class Learner:
         last: int | None = None,
     ) -> int:
         """
-        Make one step for each row of order[first:last], in that order, until the rule pauses.
-        Return the number of steps.
+        Learn the rows of order[first:last], in that order, until the rule pauses. A row makes
+        as many steps as its weight says. Return the number of rows learned.
         """
 
     def next_pass(self) -> None:
@@ -117,7 +117,9 @@ class Learner:
     def nonzeros(self, average: bool = False) -> int: ...
     def intercept(self, average: bool = False) -> float: ...
     @property
-    def steps(self) -> int: ...
+    def steps(self) -> int:
+        """Number of rows learned, in all passes."""
+
     @property
     def loss_sum(self) -> float:
         """Sum of the progressive losses times sample weights."""
@@ -595,7 +597,8 @@ class Lanes:
         | None = None,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))] | None:
         """
-        Make one step of each lane for each row of order[first:last] that its clock sees.
+        Learn in each lane the rows of order[first:last] that its clock sees. A row makes as
+        many steps as its weight says.
 
         seen: uint8 array of rows x clocks, 1 if the clock sees the row; None: all rows.
         classes: (starts, numbers), the classes of each row. If the target of a lane is a class,
@@ -645,7 +648,9 @@ class Lanes:
     def intercepts(
         self, average: bool = False
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-    def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Return for each lane the number of rows learned, in all passes."""
+
     def loss_sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
         Return for each lane the sum of its progressive losses times sample weights.
@@ -1206,9 +1211,10 @@ class RobustPart:
     def features(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
         """Return the features that are left."""
 
-    def halves(self, stage: int, norm: float, weight: float, jobs: int) -> PathSums:
+    def halves(self, stage: int, norm: float, jobs: int) -> PathSums:
         """
-        Return the evidence of a stage. `norm` and `weight` are means over the rows of all parts.
+        Return the evidence of a stage. `norm` is the mean squared norm of the rows of all parts,
+        with their weights.
         """
 
     @property
@@ -1219,7 +1225,6 @@ class RobustPart:
         self,
         stage: int,
         norm: float,
-        weight: float,
         passes: int,
         start: Annotated[
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)

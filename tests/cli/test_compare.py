@@ -100,12 +100,14 @@ def test_names_classes_numbers_and_standard_input(folder):
     assert piped["digests"] == plain_file["digests"]
 
 
-def test_a_warning_says_that_row_weights_are_ignored(folder, tmp_path):
+def test_row_weights_count(folder, tmp_path):
     weighed = tmp_path / "weighed.vw"
     lines = (folder / "rows.vw").read_text().splitlines()
     weighed.write_text("\n".join(line.replace(" '", " 2 '", i % 2) for i, line in enumerate(lines)))
-    done = called("compare", weighed, *QUICK, "--quiet")
-    assert done.stderr == "warning: row weights are ignored: all rows count the same\n"
+    assert "rows have weights" in called("compare", weighed, *QUICK).stdout
+    found = events(called("compare", weighed, *QUICK, "--json"))[-1]
+    plain_rows = events(called("compare", folder / "rows.vw", *QUICK, "--json"))[-1]
+    assert found["digests"] != plain_rows["digests"]
 
 
 def test_help_is_complete():

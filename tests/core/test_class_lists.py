@@ -74,7 +74,7 @@ def rows(draw: st.DrawFn) -> Rows:
     density = draw(st.sampled_from([0.1, 0.3, 0.8]))
     X = rng.normal(size=(n, WIDTH)) * (rng.random((n, WIDTH)) < density * rng.random(WIDTH) * 1.5)
     has = rng.random((n, classes)) < rng.random(classes) * 0.5
-    weight = rng.choice([0.0, 0.5, 1.0, 2.0], n) if draw(st.booleans()) else None
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0, 2.7], n) if draw(st.booleans()) else None
     order = rng.integers(0, n, 2 * n) if draw(st.booleans()) else np.arange(n)
     intercepts = rng.normal(size=classes) - draw(st.sampled_from([0.0, 1.0, 3.0]))
     return Rows(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from support.lane_cases import batch_of, defaults, grid, rows_of, same
 from support.rule_cases import CASES
+from support.streams import weights_for
 from thresher import _core
 from thresher.rules import RULES
 from thresher.rules.core_args import core_parameters
@@ -58,13 +59,14 @@ def test_a_lane_equals_a_separate_model(case: dict[str, Any]) -> None:
     rule, dtype, store, rng = case["rule"], case["dtype"], case["store"], case["rng"]
     rows, width = 60, 12
     X = rows_of(rng, rows, width, dtype)
+    loss = case["points"][0].get("loss", "margin")
     signs = case["points"][0].get("loss", "hinge") in RULES["truncated-gradient"].losses_for(
         "classifier"
     ) or rule == "margin-perceptron"  # fmt: skip
     y = np.where(rng.random(rows) < 0.5, 1.0, -1.0) if signs else np.abs(rng.standard_normal(rows))
     low = 0.0 if case["points"][0].get("loss") == "clipped_square" else -1.0
     y = np.where(y == -1.0, low, y) if signs else y
-    weights = rng.integers(0, 3, rows).astype(float) if case["weighted"] else None
+    weights = weights_for(rng, loss, rows) if case["weighted"] else None
     several = case["classes"] and signs
     numbers, words, clocks, targets = [], [], [], []
     for i, point in enumerate(case["points"]):

@@ -73,7 +73,7 @@ def test_core_equals_oracle(
     target: int, jobs: int,
 ) -> None:  # fmt: skip
     """Weights, intercept, probabilities, updates and purge stages are equal."""
-    stream = data.draw(streams("logistic"))
+    stream = data.draw(streams("logistic" if loss == "logistic" else "hinge"))
     params = {
         "loss": loss, "eta0": 0.25 if loss == "squared_hinge" else 1.0, "rejection": rejection,
         "keep": keep, "min_updates": min_updates, "paths": paths, "target": target,

@@ -28,7 +28,7 @@ def test_margin_perceptron(
     store: str, dtype: str,
 ) -> None:  # fmt: skip
     """R-9.1, A-33, and the facts of certificates: updates, culprits, norm bound (R-9.7, R-9.8)."""
-    stream = data.draw(streams("logistic"))
+    stream = data.draw(streams("hinge"))
     passes = [np.concatenate(stream.passes)]  # the core does not stop by itself after a pass
     oracle = margin_perceptron(
         stream.X, stream.y, passes, margin=margin, eta=eta, l1=l1, shrink=shrink,

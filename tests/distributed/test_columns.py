@@ -29,9 +29,9 @@ from thresher.distributed.modes.columns import ColumnsMode
 # ---- results -------------------------------------------------------------------------------------
 
 
-@given(data=datasets(), blocks=st.sampled_from([1, 2, 3, 8]), hosts=st.integers(1, 3))
+@given(data=datasets(heaviest=1.0), blocks=st.sampled_from([1, 2, 3, 8]), hosts=st.integers(1, 3))
 def test_a_batch_of_one_row_is_the_serial_rule(data: Data, blocks: int, hosts: int) -> None:
-    """It is bit-identical to `fit`, with row weights, any order, and a limit of density."""
+    """It is bit-identical to `fit`, with row weights up to 1, any order, and a limit of density."""
     with tempfile.TemporaryDirectory() as folder:
         learned = run(data.job(folder), hosts=hosts, batch=1, blocks=blocks).learned
     serial = data.fit()
@@ -50,10 +50,11 @@ def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> N
     serial = data.fit()
     np.testing.assert_array_equal(dense(learned, data.X.shape[1]), serial.coef_[0])
     assert learned.outputs[0].intercept == serial.intercept_[0]
-    assert learned.facts["updates"] == serial._fitted.outputs[0].facts()["updates"]
+    if data.weight is None:  # rows that made an update; the serial rule counts steps
+        assert learned.facts["updates"] == serial._fitted.outputs[0].facts()["updates"]
 
 
-@given(data=datasets(exact=False, dtype="float64", shrink="touched"))
+@given(data=datasets(exact=False, heaviest=1.0, dtype="float64", shrink="touched"))
 def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
     """This holds for any numbers, because sums are computed in the same order."""
     with tempfile.TemporaryDirectory() as folder:

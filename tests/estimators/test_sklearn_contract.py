@@ -9,9 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import thresher
 from thresher.estimators import __all__ as ESTIMATORS
 
-WEIGHTS_ARE_NOT_COPIES = {
-    name: "a row of weight k makes one long step, not k steps: each of these would change the "
-    "prediction for the next (scikit-learn's own SGD fails this check too)"
+THE_ORDER_MATTERS = {
+    name: "a row of weight k is learned as k copies (test_weights.py), but this check learns the "
+    "copies in another order than the rows (scikit-learn's own SGD fails it too)"
     for name in (
         "check_sample_weight_equivalence_on_dense_data",
         "check_sample_weight_equivalence_on_sparse_data",
@@ -30,7 +30,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     if not hasattr(estimator, "partial_fit"):  # all rows at once: weight k equals k copies
         return {}
     small = type(estimator).__name__ == "AveragedSGDClassifier"
-    return WEIGHTS_ARE_NOT_COPIES | (A_SMALL_INTERCEPT if small else {})
+    return THE_ORDER_MATTERS | (A_SMALL_INTERCEPT if small else {})
 
 
 @parametrize_with_checks(

@@ -265,19 +265,19 @@ def test_rows_of_weight_zero_change_nothing(estimator: Any) -> None:
     ]
 )
 def test_rows_of_weight_zero_can_be_left_out(estimator: Any) -> None:
-    """This holds for rules whose steps do not depend on the number of the step."""
+    """They make no step: `tests/core/test_weights.py` tests this for every rule."""
     keep = np.arange(300) % 3 != 0
     estimator = clone(estimator).set_params(shuffle=False, passes=2)
     weighted = clone(estimator).fit(X, Y, sample_weight=keep.astype(float))
     assert_same(weighted, clone(estimator).fit(X[keep], Y[keep]))
 
 
-def test_weight_makes_a_step_longer() -> None:
+def test_a_weight_makes_several_steps() -> None:
     model = TruncatedGradientRegressor(
         decay=1.0, eta0=0.1, gravity=0.0, fit_intercept=False, dtype="float64"
     )
     model.partial_fit([[2.0]], [1.0], sample_weight=[3.0])
-    assert model.coef_[0, 0] == pytest.approx(0.1 * 3.0 * 1.0 * 2.0)
+    assert model.coef_[0, 0] == pytest.approx(0.5 * (1 - 0.6**3))  # w <- w + 0.2 (1 - 2 w)
 
 
 @named(CLASSIFIERS)

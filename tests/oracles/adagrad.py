@@ -6,6 +6,7 @@ Duchi, Hazan, Singer, JMLR 2011: composite mirror descent with a diagonal matrix
     s_j <- s_j + g_j^2,   H_j = delta + sqrt(s_j)
     w_j <- S(w_j - eta g_j / H_j, eta lambda_t / H_j)
 
+s_i is the weight of step i, which can be above 1: see `repeats`.
 lambda_t is l1, or l1 / t with `fading`. w_j is 0 where H_j is 0. The bias is one more coordinate
 with x = 1 (no c_x) and no penalty, kept as Python floats.
 """
@@ -20,6 +21,7 @@ import numpy as np
 from . import losses
 from .averaging import Part
 from .operators import soft
+from .repeats import repeats
 from .result import Matrix, Order, Result, Vector
 
 
@@ -49,18 +51,22 @@ def adagrad(
     t = 0
     for rows in order:
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(weights[row])
+            x, label = X[row], float(y[row])
             c = losses.row_scale(loss, x)
-            p = c * float(w @ x) + b
-            g = weight * losses.derivative(loss, p, label, epsilon, quantile)
-            predictions.append(p)
-            values.append(weight * losses.value(loss, p, label, epsilon, quantile))
-            w, s = step(w, s, X.dtype.type(g * c) * x, alpha, delta, l1 / t if fading else l1)
-            if fit_intercept and g != 0:
-                s_b += g * g
-                b -= alpha * g / (delta + math.sqrt(s_b))
-    return Result(w, b, None, None, predictions, values, t)
+            for weight, whole in repeats(weights[row]):
+                p = c * float(w @ x) + b
+                if whole is not None:
+                    predictions.append(p)
+                    values.append(whole * losses.value(loss, p, label, epsilon, quantile))
+                if weight == 0:
+                    continue
+                t += 1
+                g = weight * losses.derivative(loss, p, label, epsilon, quantile)
+                w, s = step(w, s, X.dtype.type(g * c) * x, alpha, delta, l1 / t if fading else l1)
+                if fit_intercept and g != 0:
+                    s_b += g * g
+                    b -= alpha * g / (delta + math.sqrt(s_b))
+    return Result(w, b, None, None, predictions, values, len(predictions))
 
 
 def step(
@@ -76,7 +82,7 @@ def step(
 class AdaGradPart(Part):
     """A part of the rows, for averaging: {w, s} of a feature, {b, s} of the intercept."""
 
-    def _move(self, x: Vector, g: float, w: Vector, b: float, heavy: float) -> None:
+    def _move(self, x: Vector, g: float, w: Vector, b: float, steep: float) -> None:
         q = self.params
         l1 = q["l1"] / self.t if q["fading"] else q["l1"]
         self.s[0], self.s[1] = step(self.s[0], self.s[1], g * x, q["alpha"], q["delta"], l1)

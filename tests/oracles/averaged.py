@@ -8,9 +8,10 @@
     b_t = (1 - 1/t) b_{t-1} - g_t/(lambda t)            (0 without an intercept)
     b'_t = b_t - w_t.xbar if center, else b_t           (the bias for raw rows)
 
-w_0 = 0, b_0 = 0, t = 1, 2, ... over all passes; lambda is the parameter ``alpha``. The centring
-is explicit: xbar, the plain mean of all rows of X, is subtracted from each row. The averages are
-the means of w_1..w_T and of b'_1..b'_T; w_0 is not included (R-14.5).
+w_0 = 0, b_0 = 0, t = 1, 2, ... over all passes; lambda is the parameter ``alpha``. t counts the
+steps, and s_t is the weight of step t: see `repeats`. The centring is explicit: xbar, the plain
+mean of all rows of X, is subtracted from each row. The averages are the means of w_1..w_T and of
+b'_1..b'_T; w_0 is not included (R-14.5).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from . import losses
+from .repeats import repeats, slope
 from .result import Matrix, Order, Result, Vector
 
 
@@ -58,23 +60,27 @@ def averaged(
     t = 0
     for rows in order:
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(s[row])
-
+            x, label = X[row], float(y[row])
             c = losses.row_scale(loss, x)
             x_c = x - xbar
-            p = c * float(w @ x_c) + b
-            g = weight * losses.derivative(loss, p, label, epsilon, quantile)
-            predictions.append(p)
-            values.append(weight * losses.value(loss, p, label, epsilon, quantile))
+            for weight, whole in repeats(s[row]):
+                p = c * float(w @ x_c) + b
+                if whole is not None:
+                    predictions.append(p)
+                    values.append(whole * losses.value(loss, p, label, epsilon, quantile))
+                if weight == 0:
+                    continue
+                t += 1
+                norm = c * c * float(x_c @ x_c) + (1.0 if fit_intercept else 0.0)
+                g = slope(loss, p, label, weight, norm / (alpha * t), epsilon, quantile)
 
-            w = real(1 - 1 / t) * w - real(g / (alpha * t) * c) * x_c
-            if fit_intercept:
-                b = (1 - 1 / t) * b - g / (alpha * t)
-            b_raw = b - float(w @ xbar)
+                w = real(1 - 1 / t) * w - real(g / (alpha * t) * c) * x_c
+                if fit_intercept:
+                    b = (1 - 1 / t) * b - g / (alpha * t)
+                b_raw = b - float(w @ xbar)
 
-            w_sum = w_sum + w
-            b_raw_sum = b_raw_sum + b_raw
+                w_sum = w_sum + w
+                b_raw_sum = b_raw_sum + b_raw
 
     return Result(
         weights=w,
@@ -83,5 +89,5 @@ def averaged(
         average_intercept=b_raw_sum / max(t, 1),
         predictions=predictions,
         losses=values,
-        steps=t,
+        steps=len(predictions),
     )

@@ -1,8 +1,8 @@
 """Averaging over parts of the rows: every weight of every part, step by step.
 
 In a round, all parts begin from the same numbers s, each with its own number of steps t, and learn
-their rows. Let c_pj be the number of rows of part p that have feature j and a nonzero slope of the
-loss, and n_p the number of its rows. Then
+their rows, with the steps of `repeats`. Let c_pj be the number of steps of part p whose row has
+feature j and a nonzero slope of the loss, and n_p the sum of the weights of its rows. Then
 
     s_j = sum_p c_pj s_pj / sum_p c_pj      if some c_pj > 0
           sum_p n_p s_pj / sum_p n_p        otherwise
@@ -30,6 +30,7 @@ from .ftrl import bias_of, weights_of
 from .mirror_descent import link
 from .operators import T0, T1, soft
 from .rates import Relative, rate
+from .repeats import repeats, slope
 from .result import Vector
 
 
@@ -40,7 +41,7 @@ class Part:
         self.rule, self.params, self.width = rule, params, width
         self.t = self.passes = 0
         self.relative = Relative(bool(params.get("relative")))
-        self.penalty = self.norms = self.heavy = 0.0
+        self.penalty = self.norms = self.steep = 0.0
         self.s = np.zeros((2, width))
         self.b = np.zeros(2)
 
@@ -75,7 +76,7 @@ class Part:
                 return np.zeros(self.width), 0.0
             root, on = math.sqrt(self.t), q["relative"]
             gamma = q["strength"] * (self.norms / self.t if on and self.norms > 0 else 1.0)
-            gamma_b = q["strength"] * (self.heavy / self.t if on and self.heavy > 0 else 1.0)
+            gamma_b = q["strength"] * (self.steep / self.t if on and self.steep > 0 else 1.0)
             w = -soft(s[0], self.penalty + gamma * q["boost"] * root) / (gamma * root)
             return w, -b[0] / (gamma_b * root)
         return (link(s[0], q["p"]) if self.rule == "mirror_descent" else s[0]), b[0]
@@ -88,26 +89,33 @@ class Part:
 
     def learn(self, x: Vector, y: float, weight: float) -> None:
         """Learn a row."""
+        for part, whole in repeats(weight):
+            self._step(x, y, part, whole)
+
+    def _step(self, x: Vector, y: float, weight: float, whole: float | None) -> None:
         q, name = self.params, self.params["loss"]
         w, b = self.weights()
         c = losses.row_scale(name, x)
         p = c * float(w @ x) + b
         if name == "margin":
-            inside = y * p <= q["margin"]
-            g, value, steep = (-y * weight if inside else 0.0), max(0.0, q["margin"] - y * p), 1.0
+            value, steep, limit = max(0.0, q["margin"] - y * p), 1.0, q["margin"]
         else:
-            g = weight * losses.derivative(name, p, y, q["epsilon"], q["quantile"])
             value = losses.value(name, p, y, q["epsilon"], q["quantile"])
-            steep = losses.steepness(name, p, y)
-        self.rows, self.loss, self.weight = (
-            self.rows + 1, self.loss + weight * value, self.weight + weight,
-        )  # fmt: skip
+            steep, limit = losses.steepness(name, p, y), q["epsilon"]
+        if whole is not None:
+            self.rows, self.loss, self.weight = (
+                self.rows + 1, self.loss + whole * value, self.weight + whole,
+            )  # fmt: skip
+        if weight == 0:
+            return
+        assert weight <= 1  # longer steps are tested with the oracles of the rules
+        g = slope(name, p, y, weight, 0.0, limit, q["quantile"])
         if g != 0:
             self.updates += x != 0
         self.t += 1
-        self._move(c * x, g, w, b, weight * steep)
+        self._move(c * x, g, w, b, steep)
 
-    def _move(self, x: Vector, g: float, w: Vector, b: float, heavy: float) -> None:
+    def _move(self, x: Vector, g: float, w: Vector, b: float, steep: float) -> None:
         q, t, on = self.params, self.t, self.params["fit_intercept"]
         if self.rule == "ftrl":
             for s, weight, slope in ((self.s, w, g * x), (self.b, b, g if on else 0.0)):
@@ -117,8 +125,8 @@ class Part:
             self.s[0] += g * x
             self.b[0] += g if on else 0.0
             self.penalty += q["l1"] / t if q["fading"] else q["l1"]
-            self.norms += heavy * float(x @ x)
-            self.heavy += heavy
+            self.norms += steep * float(x @ x)
+            self.steep += steep
         elif self.rule == "averaged":
             self.s[0] = (1 - 1 / t) * self.s[0] - g / (q["alpha"] * t) * x
             if on:
@@ -131,7 +139,7 @@ class Part:
                 self.b[0] -= q["eta0"] * g if on else 0.0
         else:
             eta = rate(q["schedule"], t, self.passes, q["eta0"], q["decay"], q["power"])
-            by, by_bias = self.relative.divisors(x, heavy)
+            by, by_bias = self.relative.divisors(x, steep)
             self.b[0] -= eta / by_bias * g if on else 0.0
             self._shrink(eta / by, -eta / by * g * x)
             self.s[1], self.b[1] = self.s[1] + self.s[0], self.b[1] + self.b[0]
@@ -177,19 +185,19 @@ def averaging(
     found = []
     for number, given in enumerate(rounds):
         old = parts[steps.index(max(steps))]
-        clock = (old.t, list(old.relative.norms), list(old.relative.weights), old.penalty,
-                 old.norms, old.heavy, old.passes)  # fmt: skip
+        clock = (old.t, list(old.relative.norms), list(old.relative.steep), old.penalty,
+                 old.norms, old.steep, old.passes)  # fmt: skip
         for part, done, (X, y, weights) in zip(parts, steps, given, strict=True):
             if done == 0:  # it had no rows yet: use the clock of the part with most steps
-                (part.t, part.relative.norms, part.relative.weights, part.penalty,
-                 part.norms, part.heavy, part.passes) = (
+                (part.t, part.relative.norms, part.relative.steep, part.penalty,
+                 part.norms, part.steep, part.passes) = (
                     clock[0], list(clock[1]), list(clock[2]), *clock[3:])  # fmt: skip
             part.passes += number > 0 and number % each == 0
             part.begin(s, b)
             for x, label, weight in zip(X, y, weights, strict=True):
                 part.learn(x, float(label), float(weight))
         shares = [part.end() for part in parts]
-        n = np.array([part.rows for part in parts], float)
+        n = np.array([part.weight for part in parts], float)
         c = np.array([part.updates for part in parts])
         weigh = np.where(c.sum(axis=0) > 0, c, n[:, None])
         if n.sum() > 0:

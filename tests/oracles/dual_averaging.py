@@ -8,10 +8,11 @@ w is 0 before the first step; w after step t makes the prediction of step t + 1.
 this is R-8.1: lambda_t = l1 + gamma rho/sqrt(t), w = -(sqrt(t)/gamma) soft(gbar, lambda_t).
 
     gamma_t = gamma, or, if relative, gamma m_t,   m_t = mean over steps 1..t of s c_x^2 ||x||^2
-              (gamma where m_t = 0), s the row's weight times the steepness of the loss there
+              (gamma where m_t = 0), s the steepness of the loss there
 
-gamma is the parameter ``strength``, rho the parameter ``boost``. t counts all rows of all passes,
-also those of weight 0. gamma_t includes row t; the prediction of row t uses gamma_{t-1}.
+gamma is the parameter ``strength``, rho the parameter ``boost``. t counts the steps of all passes,
+and s_t is the weight of step t: see `repeats`. gamma_t includes step t; the prediction of step t
+uses gamma_{t-1}. A slope of 1 moves c_x (w.x) by at most c_x^2 ||x||^2 / (gamma_t sqrt(t)).
 The bias is one more coordinate with x = 1 (no c_x) and l1 = rho = 0, kept as a Python float; its
 relative gamma has the mean of s alone. If fading, t l1 is the sum of l1/i over the steps i.
 """
@@ -25,6 +26,7 @@ import numpy as np
 
 from . import losses
 from .operators import soft
+from .repeats import repeats, slope
 from .result import Matrix, Order, Result, Vector
 
 
@@ -60,28 +62,32 @@ def dual_averaging(
     t = 0
     for rows in order:
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(s[row])
-
+            x, label = X[row], float(y[row])
             c = losses.row_scale(loss, x)
-            p = c * float(w @ x) + b
-            g = weight * losses.derivative(loss, p, label, epsilon, quantile)
-            predictions.append(p)
-            values.append(weight * losses.value(loss, p, label, epsilon, quantile))
+            for weight, whole in repeats(s[row]):
+                p = c * float(w @ x) + b
+                if whole is not None:
+                    predictions.append(p)
+                    values.append(whole * losses.value(loss, p, label, epsilon, quantile))
+                if weight == 0:
+                    continue
+                t += 1
+                penalty = penalty + (l1 / t if fading else l1)
+                size, norm = losses.steepness(loss, p, label), sum(float(v) ** 2 for v in c * x)
+                norms = norms + size * norm
+                sizes = sizes + size
+                gamma = strength * norms / t if relative and norms > 0 else strength
+                gamma_b = strength * sizes / t if relative and sizes > 0 else strength
 
-            G = G + real(g * c) * x
-            if fit_intercept:
-                G_b = G_b + g
-            penalty = penalty + (l1 / t if fading else l1)
-            size = weight * losses.steepness(loss, p, label)
-            norms = norms + size * sum(float(v) ** 2 for v in c * x)
-            sizes = sizes + size
-            gamma = strength * norms / t if relative and norms > 0 else strength
-            gamma_b = strength * sizes / t if relative and sizes > 0 else strength
-            w = weights_of(G, t, penalty, gamma, boost)
-            b = -G_b / (gamma_b * math.sqrt(t))
+                reach = (norm / gamma + (1.0 / gamma_b if fit_intercept else 0.0)) / math.sqrt(t)
+                g = slope(loss, p, label, weight, reach, epsilon, quantile)
+                G = G + real(g * c) * x
+                if fit_intercept:
+                    G_b = G_b + g
+                w = weights_of(G, t, penalty, gamma, boost)
+                b = -G_b / (gamma_b * math.sqrt(t))
 
-    return Result(w, b, None, None, predictions, values, t)
+    return Result(w, b, None, None, predictions, values, len(predictions))
 
 
 def weights_of(G: Vector, t: int, penalty: float, gamma: float, rho: float) -> Vector:

@@ -4,6 +4,8 @@
     backward   w = argmin_v 0.5 ||v - w_half||^2 + eta_t (l1 ||v||_1 + (l2/2) ||v||^2)
                  = soft(w_half, eta_t l1) / (1 + eta_t l2)
 
+t counts the steps, and s_t is the weight of step t: see `repeats`.
+
 The bias takes the forward step only. The paper's rate is eta_t = 1/sqrt(t).
 """
 
@@ -16,6 +18,7 @@ import numpy as np
 from . import losses
 from .operators import soft
 from .rates import Relative, rate
+from .repeats import repeats, slope
 from .result import Matrix, Order, Result, Vector
 
 
@@ -51,21 +54,25 @@ def forward_backward(
     t = 0
     for pass_number, rows in enumerate(order):
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(s[row])
+            x, label = X[row], float(y[row])
             c = losses.row_scale(loss, x)
-            p = c * float(w @ x) + b
-            eta = rate(schedule, t, pass_number, eta0, decay, power)
-            steep = weight * losses.steepness(loss, p, label)
-            by, by_bias = divisors.divisors(c * x, steep)
-            eta, eta_bias = eta / by, eta / by_bias
-            g = weight * losses.derivative(loss, p, label, epsilon, quantile)
-            predictions.append(p)
-            values.append(weight * losses.value(loss, p, label, epsilon, quantile))
+            for weight, whole in repeats(s[row]):
+                p = c * float(w @ x) + b
+                if whole is not None:
+                    predictions.append(p)
+                    values.append(whole * losses.value(loss, p, label, epsilon, quantile))
+                if weight == 0:
+                    continue
+                t += 1
+                eta = rate(schedule, t, pass_number, eta0, decay, power)
+                by, by_bias = divisors.divisors(c * x, losses.steepness(loss, p, label))
+                eta, eta_bias = eta / by, eta / by_bias
+                reach = eta * c * c * float(x @ x) + (eta_bias if fit_intercept else 0.0)
+                g = slope(loss, p, label, weight, reach, epsilon, quantile)
 
-            w_half = w - real(eta * g * c) * x
-            w = soft(w_half, eta * l1) / real(1 + eta * l2)
-            if fit_intercept:
-                b = b - eta_bias * g
+                w_half = w - real(eta * g * c) * x
+                w = soft(w_half, eta * l1) / real(1 + eta * l2)
+                if fit_intercept:
+                    b = b - eta_bias * g
 
-    return Result(w, b, None, None, predictions, values, t)
+    return Result(w, b, None, None, predictions, values, len(predictions))

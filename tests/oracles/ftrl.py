@@ -8,6 +8,7 @@
 
 With a target number of weights, at the steps of `steering_due` l1 becomes the larger of the given
 l1 and the (target + 1)-th largest |z_j|.
+s_i is the weight of step i, which can be above 1: see `repeats`.
 z = n = 0 at the start. The bias is one more coordinate with x = 1 (no c_x) and l1 = l2 = 0,
 kept as Python floats.
 """
@@ -21,6 +22,7 @@ import numpy as np
 
 from . import losses
 from .rates import steering_due
+from .repeats import repeats
 from .result import Matrix, Order, Result, Vector
 
 
@@ -54,32 +56,36 @@ def ftrl(
     t = 0
     for rows in order:
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(s[row])
-
-            w = weights_of(z, n, l1, l2, alpha, beta)
-            b = bias_of(z_b, n_b, alpha, beta)
+            x, label = X[row], float(y[row])
             c = losses.row_scale(loss, x)
-            p = c * float(w @ x) + b
-            g = weight * losses.derivative(loss, p, label, epsilon, quantile)
-            predictions.append(p)
-            values.append(weight * losses.value(loss, p, label, epsilon, quantile))
+            for weight, whole in repeats(s[row]):
+                w = weights_of(z, n, l1, l2, alpha, beta)
+                b = bias_of(z_b, n_b, alpha, beta)
+                p = c * float(w @ x) + b
+                if whole is not None:
+                    predictions.append(p)
+                    values.append(whole * losses.value(loss, p, label, epsilon, quantile))
+                if weight == 0:
+                    continue
+                t += 1
+                g = weight * losses.derivative(loss, p, label, epsilon, quantile)
 
-            g_x = real(g * c) * x
-            sigma = (np.sqrt(n + g_x * g_x) - np.sqrt(n)) / real(alpha)
-            z = z + g_x - sigma * w
-            n = n + g_x * g_x
-            if fit_intercept:
-                sigma_b = (math.sqrt(n_b + g * g) - math.sqrt(n_b)) / alpha
-                z_b = z_b + g - sigma_b * b
-                n_b = n_b + g * g
-            if target_nnz and steering_due(t):
-                sizes = sorted((float(abs(v)) for v in z if v != 0), reverse=True)
-                least = sizes[target_nnz] if len(sizes) > target_nnz else 0.0
-                l1 = max(given_l1, least)
+                g_x = real(g * c) * x
+                sigma = (np.sqrt(n + g_x * g_x) - np.sqrt(n)) / real(alpha)
+                z = z + g_x - sigma * w
+                n = n + g_x * g_x
+                if fit_intercept:
+                    sigma_b = (math.sqrt(n_b + g * g) - math.sqrt(n_b)) / alpha
+                    z_b = z_b + g - sigma_b * b
+                    n_b = n_b + g * g
+                if target_nnz and steering_due(t):
+                    sizes = sorted((float(abs(v)) for v in z if v != 0), reverse=True)
+                    least = sizes[target_nnz] if len(sizes) > target_nnz else 0.0
+                    l1 = max(given_l1, least)
 
     w = weights_of(z, n, l1, l2, alpha, beta)
-    return Result(w, bias_of(z_b, n_b, alpha, beta), None, None, predictions, values, t)
+    b = bias_of(z_b, n_b, alpha, beta)
+    return Result(w, b, None, None, predictions, values, len(predictions))
 
 
 def weights_of(z: Vector, n: Vector, l1: float, l2: float, alpha: float, beta: float) -> Vector:

@@ -7,10 +7,11 @@
         p_i = sum over k of q_i^k
 
     Then each block k learns the rows of the batch in their order, independently of other blocks.
+    A row makes the steps of `repeats`; a slope of 1 moves the prediction by r eta ||x_i^k||^2.
     With q' its share of the prediction with its current weights, r = ||x_i||^2 / ||x_i^k||^2 (the
     intercept is a feature of block 0 with x = 1; single precision, at most 1e9; 0 if the row has no
-    features in the block, 1 if it has none in any block) and e = eta s_i:
-        if y_i (p_i + r (q'_i^k - q_i^k)) <= tau and s_i > 0:   an update of block k
+    features in the block, 1 if it has none in any block) and e = eta s, s the weight of a step:
+        if y_i (p_i + r (q'_i^k - q_i^k)) <= tau:   an update of block k
             w_j = soft(w_j + e y_i x_ij, l1) where x_ij != 0, or for all j of the block; in block 0
             b = b + e y_i
 
@@ -30,6 +31,7 @@ import numpy as np
 
 from .margin_perceptron import shrinkage
 from .operators import soft
+from .repeats import repeats, slope
 from .result import Matrix, Order, Vector
 
 _WORD = (1 << 64) - 1
@@ -111,23 +113,24 @@ def margin_columns(
             for block in range(blocks):
                 mine = home == block
                 for i, row in enumerate(taken):
-                    label, weight, x = float(y[row]), float(s[row]), X[row]
-                    now = share(block, row)
-                    p = sums[i] + reach(block, row) * (now - shares[block][i])
-                    if label * p > margin or weight == 0:
-                        continue
-                    if shrink == "touched" and reach(block, row) == 0:
-                        continue
-                    e = eta * weight
-                    wt = w + real(e * label) * x
-                    J = mine & (x != 0) if shrink == "touched" else mine
-                    w = np.where(J, soft(wt, l1), w)
+                    label, x, r = float(y[row]), X[row], reach(block, row)
                     norm = sum(float(v) ** 2 for v in x[mine])
-                    if block == 0 and fit_intercept:
-                        b = b + e * label
-                        norm += 1
-                    bound += e * e * norm + 2 * e * label * now - shrinkage(wt[J], l1)
-                    updated[i] = True
+                    norm += 1 if block == 0 and fit_intercept else 0
+                    J = mine & (x != 0) if shrink == "touched" else mine
+                    if shrink == "touched" and r == 0:
+                        continue
+                    for weight, _ in repeats(s[row]):
+                        now = share(block, row)
+                        p = sums[i] + r * (now - shares[block][i])
+                        e = eta * abs(slope("margin", p, label, weight, r * eta * norm, margin))
+                        if e == 0:
+                            continue
+                        wt = w + real(e * label) * x
+                        w = np.where(J, soft(wt, l1), w)
+                        if block == 0 and fit_intercept:
+                            b = b + e * label
+                        bound += e * e * norm + 2 * e * label * now - shrinkage(wt[J], l1)
+                        updated[i] = True
             updates += int(updated.sum())
             if max_density is not None and np.count_nonzero(w) / len(w) >= max_density:
                 stop = "density"

@@ -2,7 +2,8 @@
 
     p = w.x + b,   z = y p,   loss = max(0, tau - z)
 
-    If z <= tau and the row's weight s_i > 0, with e = eta s_i, an update:
+    For each step of the row (see `repeats`), if z <= tau, with e = eta s, s the weight of the step
+    (above 1, |g| of `slope`), an update:
         wt = w + e y x,   b <- b + e y
         touched  w_j = soft(wt_j, l1) where x_j != 0, else w_j      R-9.1, R-9.2
         all      w_j = soft(wt_j, l1) for every j                   A-33
@@ -13,7 +14,7 @@
 
 tau is the parameter ``margin``. l1 is not multiplied by eta or by weights. The bias is the weight
 of a column of ones that is never thresholded and does not count in the density nnz(w)/d. An update
-of an empty row changes no weight but is counted. Training stops after the update that brings the
+of an empty row changes no weight but is counted. Training stops after the row that brings the
 density to ``max_density``, or after a pass without an update (R-9.2), or when the order ends.
 """
 
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from .operators import soft
+from .repeats import repeats, slope
 from .result import Matrix, Order, Result, Vector
 
 
@@ -79,33 +81,36 @@ def margin_perceptron(
     stop = "order"
     predictions: list[float] = []
     values: list[float] = []
-    t = 0
     for rows in order:
         updates_before = updates
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(s[row])
-            p = float(w @ x) + b
-            z = label * p
-            predictions.append(p)
-            values.append(weight * max(0.0, margin - z))
-            if z > margin or weight == 0:
-                continue
-
-            e = eta * weight
-            wt = w + real(e * label) * x
-            J = x != 0 if shrink == "touched" else np.full(len(w), True)
-            w = np.where(J, soft(wt, l1), w)
-            if fit_intercept:
-                b = b + e * label
-
-            updates += 1
-            updated[row] = True
-            eps = shrinkage(wt[J], l1)
-            least_eps = min(least_eps, eps)
+            x, label = X[row], float(y[row])
             norm = sum(float(v) ** 2 for v in x) + (1 if fit_intercept else 0)
-            bound = bound + e * e * norm + 2 * e * z - eps
+            updates_of_row = updates
+            for weight, whole in repeats(s[row]):
+                p = float(w @ x) + b
+                z = label * p
+                if whole is not None:
+                    predictions.append(p)
+                    values.append(whole * max(0.0, margin - z))
+                e = eta * abs(slope("margin", p, label, weight, eta * norm, margin))
+                if e == 0:
+                    continue
 
+                wt = w + real(e * label) * x
+                J = x != 0 if shrink == "touched" else np.full(len(w), True)
+                w = np.where(J, soft(wt, l1), w)
+                if fit_intercept:
+                    b = b + e * label
+
+                updates += 1
+                updated[row] = True
+                eps = shrinkage(wt[J], l1)
+                least_eps = min(least_eps, eps)
+                bound = bound + e * e * norm + 2 * e * z - eps
+
+            if updates == updates_of_row:
+                continue
             density = np.count_nonzero(w) / len(w)
             for level in levels:
                 if density >= level and level not in snapshots:
@@ -125,7 +130,7 @@ def margin_perceptron(
         average_intercept=None,
         predictions=predictions,
         losses=values,
-        steps=t,
+        steps=len(predictions),
         updates=updates,
         updated=updated,
         bound=bound,

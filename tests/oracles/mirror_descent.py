@@ -12,7 +12,9 @@ m = max|theta|, so that no power leaves the range of the numbers (R-11.3):
 
     w_j = sgn(theta_j) m (|theta_j|/m)^(p-1) / (sum_i (|theta_i|/m)^p)^((p-2)/p)
 
-The bias is not part of the p-norm and is never thresholded: a plain SGD coordinate.
+The bias is not part of the p-norm and is never thresholded: a plain SGD coordinate. t counts the
+steps, and s_t is the weight of step t: see `repeats`. A slope of 1 moves the prediction by at most
+eta_t (p - 1) ||c_x x||_p^2, and the bias.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 from . import losses
 from .operators import soft
 from .rates import Relative, rate
+from .repeats import repeats, slope
 from .result import Matrix, Order, Result, Vector
 
 
@@ -70,24 +73,30 @@ def mirror_descent(
     t = 0
     for pass_number, rows in enumerate(order):
         for row in rows:
-            t += 1
-            x, label, weight = X[row], float(y[row]), float(s[row])
+            x, label = X[row], float(y[row])
             c = losses.row_scale(loss, x)
-            q = c * float(link(theta, p) @ x) + b
-            eta = rate(schedule, t, pass_number, eta0, decay, power)
-            steep = weight * losses.steepness(loss, q, label)
-            by, by_bias = divisors.divisors(c * x, steep)
-            eta, eta_bias = eta / by, eta / by_bias
-            g = weight * losses.derivative(loss, q, label, epsilon, quantile)
-            predictions.append(q)
-            values.append(weight * losses.value(loss, q, label, epsilon, quantile))
+            for weight, whole in repeats(s[row]):
+                q = c * float(link(theta, p) @ x) + b
+                if whole is not None:
+                    predictions.append(q)
+                    values.append(whole * losses.value(loss, q, label, epsilon, quantile))
+                if weight == 0:
+                    continue
+                t += 1
+                eta = rate(schedule, t, pass_number, eta0, decay, power)
+                by, by_bias = divisors.divisors(c * x, losses.steepness(loss, q, label))
+                eta, eta_bias = eta / by, eta / by_bias
+                norm = (p - 1) * float(np.linalg.norm(c * x, p)) ** 2
+                reach = eta * norm + (eta_bias if fit_intercept else 0.0)
+                g = slope(loss, q, label, weight, reach, epsilon, quantile)
 
-            theta = theta - real(eta * g * c) * x
-            theta = soft(theta, l1 if threshold == "paper" else eta * l1)
-            if fit_intercept:
-                b = b - eta_bias * g
+                theta = theta - real(eta * g * c) * x
+                theta = soft(theta, l1 if threshold == "paper" else eta * l1)
+                if fit_intercept:
+                    b = b - eta_bias * g
 
-    return MirrorResult(link(theta, p), b, None, None, predictions, values, t, theta)
+    rows_learned = len(predictions)
+    return MirrorResult(link(theta, p), b, None, None, predictions, values, rows_learned, theta)
 
 
 def link(theta: Vector, p: float) -> Vector:

@@ -5,8 +5,9 @@ eta_i = eta0 * f(i) * decay^pass,    i = 1, 2, ... over all passes;  pass = 0, 1
 constant  f(i) = 1          inverse  f(i) = 1/i
 sqrt      f(i) = 1/sqrt(i)  power    f(i) = i^-power
 
-Relative rates divide eta_i by max(mean of s_1..s_i, s_i), s_i = (weight of row i) * ||x_i||^2 for
-the weights and s_i = (weight of row i) for the bias; by 1 where that is 0.
+i counts steps. Relative rates divide eta_i by max(mean of s_1..s_i, s_i), s_i = (steepness of the
+loss in step i) * ||x_i||^2 for the weights and s_i = (the steepness) for the bias; by 1 where that
+is 0.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ def rate(
 
 
 class Relative:
-    """The divisors of relative rates, row by row; 1 if rates are not relative."""
+    """The divisors of relative rates, step by step; 1 if rates are not relative."""
 
     def __init__(self, relative: bool) -> None:
         self.relative = relative
         self.norms: list[float] = []
-        self.weights: list[float] = []
+        self.steep: list[float] = []
 
-    def divisors(self, x: Vector, weight: float) -> tuple[float, float]:
+    def divisors(self, x: Vector, steepness: float) -> tuple[float, float]:
         """Return the divisors of the rates of the weights and of the bias."""
         if not self.relative:
             return 1.0, 1.0
-        self.norms.append(weight * sum(float(v) ** 2 for v in x))
-        self.weights.append(weight)
+        self.norms.append(steepness * sum(float(v) ** 2 for v in x))
+        self.steep.append(steepness)
         norm = max(sum(self.norms) / len(self.norms), self.norms[-1])
-        heavy = max(sum(self.weights) / len(self.weights), self.weights[-1])
-        return norm or 1.0, heavy or 1.0
+        steep = max(sum(self.steep) / len(self.steep), self.steep[-1])
+        return norm or 1.0, steep or 1.0
 
 
 def steering_due(t: int) -> bool:

@@ -1,7 +1,7 @@
 """The robust variant of the stabilized rule: SGD on halves, evidence against noise, refit.
 
-y is -1 or +1, and rows of weight 0 are left out. With s_i the weight of row i, m = mean of
-s_i ||x_i||^2, rms_j = sqrt(mean of x_j^2):
+y is -1 or +1, and rows of weight 0 are left out. With s_i the weight of row i, m = sum of
+s_i ||x_i||^2 / sum of s_i, rms_j = sqrt(mean of x_j^2):
 
     Omega   the columns with nonzeros in at least ``min_updates`` rows;  Z = W = 0
     h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
@@ -10,11 +10,10 @@ By default the target is the largest of sqrt(n |Omega| / 10), min(400, |Omega| /
 
 There is one stage, and more while Omega is larger than the target. In a stage, for each of M/2
 random splits of the rows into the first h and the rest, each of the two parts has a path: P passes,
-each in its own order, from w = 0:
+each in its own order, from w = 0. A row makes the steps of `repeats`, all in one path of the two:
 
-    p = b + sum over Omega of w_j x_j,   g = s_i loss'(p, y)       (g = 0: no update)
-    u_j = -(eta / max(m, s_i ||x_i||^2)) g x_j;   w_j += u_j;   b likewise with x = 1,
-                                                                its norm s_i, and the mean of s
+    p = b + sum over Omega of w_j x_j,   g = s loss'(p, y), s the weight of the step (see `slope`)
+    u_j = -(eta / max(m, ||x_i||^2)) g x_j;   w_j += u_j;   b += -eta g       (g = 0: no update)
     z_j = sum of u_j / sqrt(sum of u_j^2) over the first pass, 0 without updates
     wbar = mean of the iterates after steps T//2 + 1 .. T
 
@@ -29,8 +28,8 @@ weights are the mean over the paths of wbar, and so is b. The norms ||x_i||^2 ar
 with all columns. If columns are equal, the lower one stays.
 
 If rows are in P parts, part q has the pairs of paths floor(M/2 q/P) .. floor(M/2 (q + 1)/P) - 1.
-They learn only its rows: n, h and the numbers of passes are those of its rows. Omega, m, rms, the
-mean of s and the target are of all rows. A mean over paths, and Pi_j, is over the M_j paths of
+They learn only its rows: n, h and the numbers of passes are those of its rows. Omega, m, rms and
+the target are of all rows. A mean over paths, and Pi_j, is over the M_j paths of
 parts whose rows have column j; for b, over the paths of parts that have rows. With P > 1 the refit
 has ``passes`` rounds, which count as stages; each round after the first starts from the weights and
 b of the one before. A path makes max(passes n, refit_steps) steps in total, with n the number of
@@ -46,7 +45,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import losses
+from .repeats import repeats, slope
 from .result import Matrix, Vector
 
 Order = Callable[[int, int, int], Vector]
@@ -99,11 +98,10 @@ def robust(
     if n == 0:
         nothing = np.zeros(width)
         return RobustResult(nothing, 0.0, nothing, nothing, np.full(width, -1), [])
-    norms = s * np.sum(X * X, axis=1)
-    largest = np.maximum(norms.mean(), norms)
+    norms = np.sum(X * X, axis=1)
+    largest = np.maximum(np.sum(s * norms) / np.sum(s), norms)
     largest[largest == 0] = 1.0
-    heaviest = np.maximum(s.mean(), s)
-    heaviest[heaviest == 0] = 1.0
+    sizes_of_rows = np.column_stack([largest, norms])
     rms = np.sqrt(np.sum(X * X, axis=0) / n)
     documents = np.count_nonzero(X, axis=0)
     omega = np.flatnonzero((documents >= min_updates) & (documents > 0))
@@ -131,9 +129,7 @@ def robust(
             rows = np.concatenate(
                 [mine[order(number, (stage << 20) + k, len(mine))] for k in range(P)]
             )
-            w, _, z, count = descend(
-                X[:, omega], y, s, eta, largest, heaviest, rows, len(mine), loss
-            )
+            w, _, z, count = descend(X[:, omega], y, s, eta, sizes_of_rows, rows, len(mine), loss)
             updates[omega] += count
             zs, ws = zs + z, ws + w
             plus, minus = plus + (w > 0), minus + (w < 0)
@@ -168,7 +164,7 @@ def robust(
             )
             here = np.any(X[share][:, omega] != 0, axis=0)
             w, b, _, count = descend(
-                X[:, omega], y, s, eta, largest, heaviest, rows, 0, loss, start, b0
+                X[:, omega], y, s, eta, sizes_of_rows, rows, 0, loss, start, b0
             )
             updates[omega] += count
             weights[omega] += np.where(here, w, 0.0) / M[omega]
@@ -181,32 +177,38 @@ def descend(
     y: Vector,
     s: Vector,
     eta: float,
-    largest: Vector,
-    heaviest: Vector,
+    sizes: Matrix,
     rows: Vector,
     first: int,
     loss: str,
     start: Vector | None = None,
     b: float = 0.0,
 ) -> tuple[Vector, float, Vector, Vector]:
-    """Learn one path; return the averaged weights and bias, z of the first steps, and updates."""
+    """Learn one path; return the averaged weights and bias, z of the first rows, and updates.
+
+    `sizes` has for each row the divisor of its rate, and its squared norm.
+    """
     w = np.zeros(X.shape[1]) if start is None else start
     squares, z, count = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w))
     sum_w, sum_b = np.zeros(len(w)), 0.0
-    begin = len(rows) // 2
-    for t, i in enumerate(rows):
-        # Add in the order of the row: with hinge loss, rounding decides about exact margins.
-        p = sum((w[j] * X[i, j] for j in np.flatnonzero(X[i])), start=0.0) + b
-        g = s[i] * losses.derivative(loss, float(p), float(y[i]), 0.0, 0.5)
-        if g != 0:
-            u = (-eta * g / largest[i]) * X[i]
-            w = w + u
-            b = b + -eta * g / heaviest[i]
-            squares = squares + u * u
-            count = count + (X[i] != 0)
-        if t + 1 == first:
+    steps = sum(len(list(repeats(s[i]))) for i in rows)
+    begin, t = steps // 2, 0
+    for number, i in enumerate(rows):
+        for weight, _ in repeats(s[i]):
+            # Add in the order of the row: with hinge loss, rounding decides about exact margins.
+            p = sum((w[j] * X[i, j] for j in np.flatnonzero(X[i])), start=0.0) + b
+            reach = eta * (sizes[i, 1] / sizes[i, 0] + 1.0)
+            g = slope(loss, float(p), float(y[i]), weight, reach, 0.0, 0.5)
+            if g != 0:
+                u = (-eta * g / sizes[i, 0]) * X[i]
+                w = w + u
+                b = b + -eta * g
+                squares = squares + u * u
+                count = count + (X[i] != 0)
+            if t >= begin:
+                sum_w, sum_b = sum_w + w, sum_b + b
+            t += 1
+        if number + 1 == first:
             z = np.divide(w, np.sqrt(squares), out=np.zeros(len(w)), where=squares > 0)
-        if t >= begin:
-            sum_w, sum_b = sum_w + w, sum_b + b
-    window = len(rows) - begin
+    window = steps - begin
     return sum_w / window, sum_b / window, z, count

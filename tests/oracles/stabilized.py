@@ -5,9 +5,10 @@ and its own permutation of the rows. A stage is n_K bursts on each path; a burst
 
     v_0 = v,   k = 0
     K_s times, with the next row of the permutation (after its end: from its start):
-        f = c_x sum_{j in Omega} v_j x_j,   g = s_i loss'(f, y)
-        for j in Omega with x_j != 0:   v_j <- v_j - eta g c_x x_j,   k_j <- k_j + 1
-        (count "gradient": a row with g = 0 does not count; "x": it counts, R-13.4, A-36)
+        the steps of the row (see `repeats`), each of weight s:
+            f = c_x sum_{j in Omega} v_j x_j,   g = s loss'(f, y)
+            for j in Omega with x_j != 0:   v_j <- v_j - eta g c_x x_j,   k_j <- k_j + 1
+            (count "gradient": a step with g = 0 does not count; "x": it counts, R-13.4, A-36)
     Dv = v - v_0
     for j with k_j > 0:   v_j <- soft(v_j, g0 k_j)     gravity rule "update-quantile"
                           v_j <- soft(v_j, g)          gravity rule "weight-quantile" (A-17),
@@ -43,6 +44,7 @@ import numpy as np
 
 from . import losses
 from .operators import soft
+from .repeats import repeats, slope
 from .result import Matrix, Vector
 
 
@@ -240,13 +242,15 @@ def descend(
     for x, label, weight in zip(X, y, s, strict=True):
         J = [j for j in range(len(v)) if omega[j] and x[j] != 0]
         c = losses.row_scale(loss, x)
-        f = c * float(sum((v[j] * x[j] for j in J), start=real(0)))
-        g = float(weight) * losses.derivative(loss, f, float(label), epsilon, quantile)
-        if g == 0 and count == "gradient":
-            continue
-        for j in J:
-            v[j] += real(-eta * g * c) * x[j]
-            k[j] += 1
+        reach = eta * c * c * sum(float(value) ** 2 for value in x)
+        for part, _ in repeats(weight):
+            f = c * float(sum((v[j] * x[j] for j in J), start=real(0)))
+            g = slope(loss, f, float(label), part, reach, epsilon, quantile)
+            if part == 0 or (g == 0 and count == "gradient"):
+                continue
+            for j in J:
+                v[j] += real(-eta * g * c) * x[j]
+                k[j] += 1
     return k
 
 

@@ -123,13 +123,16 @@ def test_dual_averaging_by_hand() -> None:
     run = dual_averaging(
         X, y, [[0]], relative=True, fit_intercept=True, sample_weight=np.array([2.0, 0]), **options
     )
-    # g = -2, G = (-4, 0), m = 8, gamma = 4: w_0 = (4 - (1/2 + 4/4)) / 4; gamma of b is 1: b = 2.
-    np.testing.assert_array_equal(run.weights, [0.625, 0.0])
-    assert (run.intercept, run.predictions, run.losses) == (2.0, [0.0], [18.0])
-    # A row of weight 0 counts in t: m = 8/2, gamma = 2: w_0 = (4 - 1 - 2/4 r) / (2 r).
-    two = dual_averaging(X, y, [[0, 1]], relative=True, sample_weight=np.array([2.0, 0]), **options)
+    # Two steps with g = -1: G = (-4, 0), m = 4, gamma = 2: w_0 = (4 - (2/2 + 2 r/4)) / (2 r); gamma
+    # of b is 1/2: b = 2 / (r/2).
     r = math.sqrt(2)
-    assert two.weights[0] == pytest.approx((3 - 0.5 * r) / (2 * r), rel=1e-15)
+    np.testing.assert_allclose(run.weights, [(3 - 0.5 * r) / (2 * r), 0.0], rtol=1e-15)
+    assert run.intercept == pytest.approx(4 / r, rel=1e-15)
+    assert (run.predictions, run.losses, run.steps) == ([0.0], [18.0], 1)
+    # A row of weight 0 makes no step.
+    two = dual_averaging(X, y, [[0, 1]], relative=True, sample_weight=np.array([2.0, 0]), **options)
+    np.testing.assert_array_equal(two.weights, run.weights)
+    assert two.steps == 2
     # Rows without entries: m = 0, gamma is the strength.
     empty = dual_averaging(np.zeros((1, 2)), y, [[0]], relative=True, fit_intercept=True, **options)
     assert empty.intercept == 2.0
@@ -304,11 +307,11 @@ def test_perceptron_by_hand() -> None:
 
 
 @pytest.mark.parametrize("eta", [1.0, 0.5])
-def test_perceptron_weights_scale_the_rate(eta: float) -> None:
+def test_perceptron_weights_up_to_one_scale_the_rate(eta: float) -> None:
     X, y = problem(6)
     order = passes(len(X), 2, 6)
-    one = margin_perceptron(X, y, order, eta=eta, l1=0.01, sample_weight=np.full(len(X), 2.0))
-    two = margin_perceptron(X, y, order, eta=2 * eta, l1=0.01)
+    one = margin_perceptron(X, y, order, eta=2 * eta, l1=0.01, sample_weight=np.full(len(X), 0.5))
+    two = margin_perceptron(X, y, order, eta=eta, l1=0.01)
     np.testing.assert_array_equal(one.weights, two.weights)
     assert one.bound == two.bound
 

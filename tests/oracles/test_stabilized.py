@@ -243,19 +243,23 @@ def test_stabilized_invariants(
 @pytest.mark.parametrize("loss", [*LOSSES, "clipped_square"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_without_rejection_it_equals_the_mean_of_sgd(loss: str, dtype: Any) -> None:
-    """P-16, with beta0 = 0 and pi0 = 0. Row weights that are doubled double the rate."""
+    """P-16, with beta0 = 0 and pi0 = 0. A weight of 1/2 halves the rate, one of 2 is a copy."""
     X, y = problem(1)
     y = (y + 1) / 2 if loss == "clipped_square" else y
     orders = permutations(30, 4, 1)
-    s = np.full(30, 2.0)
+    s = np.where(np.arange(30) % 3 == 0, 2.0, 0.5)
     run = stabilized(
         X, y, orders, loss=loss, beta0=0, pi0=0, passes=5, eta=0.1, sample_weight=s, dtype=dtype
     )
     assert run.trace[-1].rows == 150
+    copies = np.where(s == 2.0, 2, 1)
     paths = [
-        truncated_gradient(X, y, [order] * 5, loss=loss, eta0=0.2, dtype=dtype).weights
+        truncated_gradient(
+            X, y, [np.repeat(order, copies[order])] * 5, loss=loss, eta0=0.1, dtype=dtype,
+            sample_weight=np.minimum(s, 1.0),
+        ).weights
         for order in orders
-    ]
+    ]  # fmt: skip
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     assert run.paths.dtype == run.weights.dtype == dtype
     np.testing.assert_allclose(run.paths, paths, rtol=tolerance, atol=tolerance)

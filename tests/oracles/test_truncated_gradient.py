@@ -113,19 +113,19 @@ def test_bias_equals_the_weight_of_a_constant_column(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["hinge", "logistic", "square"])
-def test_sample_weight_scales_the_loss(name: str) -> None:
+def test_a_weight_up_to_one_scales_the_loss(name: str) -> None:
     """If all rows have weight s, it equals rate s*eta with gravity/s, l2/s, or lambda/s."""
     X, y = problem(name, 3)
     order = orders(len(X), 2, 3)
-    s = np.full(len(X), 2.0)
+    s = np.full(len(X), 0.5)
     one = truncated_gradient(
-        X, y, order, loss=name, eta0=0.05, gravity=0.2, l2=0.1, period=3, sample_weight=s
+        X, y, order, loss=name, eta0=0.1, gravity=0.1, l2=0.05, period=3, sample_weight=s
     )
-    two = truncated_gradient(X, y, order, loss=name, eta0=0.1, gravity=0.1, l2=0.05, period=3)
+    two = truncated_gradient(X, y, order, loss=name, eta0=0.05, gravity=0.2, l2=0.1, period=3)
     np.testing.assert_allclose(one.weights, two.weights, atol=1e-12)
-    np.testing.assert_allclose(one.losses, 2 * np.array(two.losses), atol=1e-12)
-    three = averaged(X, y, order, loss=name, alpha=10.0, center=True, sample_weight=s)
-    four = averaged(X, y, order, loss=name, alpha=5.0, center=True)
+    np.testing.assert_allclose(one.losses, 0.5 * np.array(two.losses), atol=1e-12)
+    three = averaged(X, y, order, loss=name, alpha=5.0, center=True, sample_weight=s)
+    four = averaged(X, y, order, loss=name, alpha=10.0, center=True)
     np.testing.assert_allclose(three.weights, four.weights, atol=1e-12)
     zero = ftrl(X, y, order, loss=name, sample_weight=0 * s)
     assert not np.any(zero.weights)

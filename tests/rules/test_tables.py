@@ -66,6 +66,16 @@ def test_the_core_and_the_table_have_the_same_losses() -> None:
         assert np.isfinite(values_of(name, np.zeros(1), 1.0)[0]).all()
 
 
+@pytest.mark.parametrize("loss", REGRESSOR_LOSSES)
+def test_the_degree_says_how_a_loss_grows_with_its_units(loss: str) -> None:
+    p, y, s = np.array([-2.0, 0.3, 1.1, 5.0]), np.array([1.0, 0.4, 1.0, 0.5]), 8.0
+    plain = _core.loss_values(loss, 0.25, 0.3, p, y)[0]
+    scaled = _core.loss_values(loss, s * 0.25, 0.3, s * p, s * y)[0]
+    degree = LOSSES[loss].degree
+    grows = [d for d in (1, 2) if np.allclose(scaled, s**d * plain)]
+    assert grows == ([degree] if degree else [])
+
+
 @pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
 def test_losses_of_classes_pull_to_the_side_of_the_label(loss: str) -> None:
     at = np.array([LOSSES[loss].decision_at])
@@ -266,6 +276,12 @@ def test_traits_of_a_rule_are_consistent(name: str) -> None:
         assert not parameter or parameter in rule.own
     assert (rule.penalty is None) == (not {"gravity", "l1"} & set(rule.own))
     assert not rule.steers or "target_nnz" in rule.own
+    assert bool(rule.refit_rule) == ("refit" in rule.own) <= ("target_nnz" in rule.own)
+    if rule.refit_rule:
+        again = RULES[rule.refit_rule]
+        assert again.lanes
+        assert again.penalty
+        assert set(rule.losses) <= set(again.losses)
     if rule.hooks:
         assert callable(importlib.import_module(f"thresher.training.{rule.hooks}").make_hooks)
     assert set(rule.refused_losses) <= set(rule.losses) <= set(LOSSES)

@@ -75,7 +75,7 @@ GRIDS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("TruncatedGradient", {"shrink": ["round", "subgradient"], "ceiling": [0.1], "l2": [0, 0.01]}),
     ("TruncatedGradient", {"average": [False, True], "schedule": ["constant", "sqrt", "inverse"]}),
-    ("TruncatedGradient", {"target_nnz": [3, None], "certify": [True, False]}),
+    ("TruncatedGradient", {"target_nnz": [3, None], "refit": [False], "certify": [True, False]}),
     ("ForwardBackward", {"l1": ["auto", 1e-3, 0.1], "decay": [0.5, 1.0]}),
     ("FTRL", {"l1": [0.0, 0.3, 2.0], "alpha": [0.1, 1.0], "fit_intercept": [True, False]}),
     ("AveragedSGD", {"alpha": [1e-4, 1e-2], "average": [True, False]}),
@@ -208,7 +208,7 @@ def test_nonzeros(y: Any) -> None:
     """`nonzeros_` equals the result of a scorer that counts nonzeros."""
     clf = thresher.TruncatedGradientClassifier(**AS_THEY_LIE)
     grid = {"gravity": [1e-4, 0.02, 0.2], "average": [False, True]}
-    grids = [grid, {"target_nnz": [4]}]
+    grids = [grid, {"target_nnz": [4], "refit": [False]}]
     count = OnePassSearchCV(clf, grids, cv=3, scoring=lambda clf, X, y: clf.model_.nnz).fit(X, y)
     splits = [count.cv_results_[f"split{k}_test_score"] for k in range(3)]
     assert count.nonzeros_.T.tolist() == np.array(splits).tolist()

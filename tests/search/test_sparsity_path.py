@@ -20,6 +20,7 @@ from thresher import DivergenceError, ParameterError, SparsityPath
 from thresher.model.frontier import Dot, Frontier
 from thresher.scales import counts_of, ticks_of
 from thresher.search.folds import fold_numbers
+from thresher.search.gravities import default_gravities, gravity_scale_of
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(400, 30)) * (RNG.random((400, 30)) < 0.5)
@@ -169,6 +170,10 @@ def test_largest_default_gravity_is_that_of_the_optimum():
         assert bool(optimal.fit(X, Y).model_.nnz) == some
 
 
+def defaults(estimator, rows, limit):
+    return default_gravities(estimator, gravity_scale_of(estimator, rows, limit))
+
+
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("limit", [1, 4 * 8 * 400 * 4, 10**9])
 def test_default_gravities_do_not_depend_on_memory(tmp_path, sparse, limit):
@@ -177,11 +182,11 @@ def test_default_gravities_do_not_depend_on_memory(tmp_path, sparse, limit):
     slopes = np.where(y[:, None] == np.arange(5), -0.5, 0.5)
     means = X.T @ (slopes - slopes.mean(axis=0)) / len(y)
     rows = clf.source_of(sp.csr_matrix(X) if sparse else X, y)
-    found = SparsityPath(clf)._default(rows, limit)
+    found = defaults(clf, rows, limit)
     assert found[-1] == pytest.approx(3 * np.abs(means).max(), rel=5e-3)
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     source = thresher.scan(tmp_path / "rows.svm")
-    of_source = SparsityPath(clf)._default(source, limit)
+    of_source = defaults(clf, source, limit)
     assert of_source.tolist() == pytest.approx(found.tolist(), rel=5e-3)
 
 
@@ -191,7 +196,7 @@ def test_gradients_take_no_more_than_the_limit():
     clf = thresher.TruncatedGradientClassifier(loss="logistic")
     rows, limit = clf.source_of(wide, y), 2 * 10**6
     tracemalloc.start()
-    SparsityPath(clf)._default(rows, limit)
+    defaults(clf, rows, limit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < limit  # one copy of the gradients of all 50 outputs would be as large
@@ -201,12 +206,12 @@ def test_class_weights_change_default_gravities():
     y = np.where(Y == "yes", 1, 0)
     plain = thresher.TruncatedGradientClassifier(loss="logistic")
     heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 50.0})
-    ends = [SparsityPath(clf)._default(clf.source_of(X, y), 10**9)[-1] for clf in (plain, heavy)]
+    ends = [defaults(clf, clf.source_of(X, y), 10**9)[-1] for clf in (plain, heavy)]
     assert ends[1] != pytest.approx(ends[0], rel=0.05)
     rows = plain.source_of(X, y, np.where(y == 1, 50.0, 1.0))
-    assert ends[1] == SparsityPath(plain)._default(rows, 10**9)[-1]
+    assert ends[1] == defaults(plain, rows, 10**9)[-1]
     source = thresher.scan(lambda: iter([(X, y)]))
-    assert ends[1] == pytest.approx(SparsityPath(heavy)._default(source, 10**9)[-1], rel=5e-3)
+    assert ends[1] == pytest.approx(defaults(heavy, source, 10**9)[-1], rel=5e-3)
 
 
 def test_labels_without_relation_to_features():

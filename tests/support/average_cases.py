@@ -172,7 +172,10 @@ def run(
 def defaults(rule: str, task: str, **given: Any) -> dict[str, Any]:
     """Return all parameters of a rule."""
     table = RULES[rule].parameters
-    return {name: p.default_for(task) for name, p in table.items()} | given  # type: ignore[arg-type]
+    values = {name: p.default_for(task) for name, p in table.items()}  # type: ignore[arg-type]
+    rate = RULES[rule].rate_from_rows  # "auto" depends on the rows
+    numbers = {rate: 1.0} if rate and RULES[rule].own[rate].auto is None else {}
+    return core_args.with_numbers(rule, values | numbers | given)
 
 
 @st.composite

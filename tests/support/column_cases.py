@@ -69,7 +69,7 @@ class Data:
 
 
 @st.composite
-def datasets(draw: st.DrawFn, exact: bool = True, **fixed: Any) -> Data:
+def datasets(draw: st.DrawFn, exact: bool = True, heaviest: float = 2.0, **fixed: Any) -> Data:
     """Draw rows of two classes, and parameters."""
     rows, width = draw(st.integers(4, 24)), draw(st.integers(1, 12))
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
@@ -77,7 +77,7 @@ def datasets(draw: st.DrawFn, exact: bool = True, **fixed: Any) -> Data:
     X = X * (rng.random((rows, width)) < draw(st.sampled_from([0.2, 0.7])))
     y = np.where(np.arange(rows) < 2, [1.0, -1.0] * (rows // 2) + [1.0] * (rows % 2), 0.0)
     y[2:] = rng.choice([-1.0, 1.0], rows - 2)
-    weight = draw(st.sampled_from([None, rng.choice([0.0, 0.5, 1.0, 2.0], rows)]))
+    weight = draw(st.sampled_from([None, rng.choice([0.0, 0.5, 1.0, heaviest], rows)]))
     shrink = draw(st.sampled_from(["touched", "touched", "all"]))
     density = None if shrink == "all" else draw(st.sampled_from([None, None, 0.3, 0.8]))
     params = {

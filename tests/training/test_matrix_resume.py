@@ -13,6 +13,7 @@ import thresher
 from thresher import Interrupted, Observer
 from thresher.data import matrix_source
 from thresher.errors import DataError, ModelFileError
+from thresher.training import resuming
 
 ROWS, COLUMNS = 400, 30
 CLASSIFIERS = [
@@ -90,6 +91,37 @@ def test_same_bits(tmp_path: Path, kind: Any, params: dict[str, Any], classes: i
             assert [m.nnz for m in resumed.level_models_.values()] == [
                 m.nnz for m in whole.level_models_.values()
             ]
+
+
+@pytest.mark.parametrize(("kind", "params"), CLASSIFIERS)
+def test_rows_with_weights_are_resumed(tmp_path: Path, kind: Any, params: dict[str, Any]) -> None:
+    if params.get("certify"):
+        pytest.skip("a certificate needs weights of 1")
+    data, weights = rows(), np.random.default_rng(3).choice([0.0, 0.4, 1.0, 3.0, 50.0], ROWS)
+    whole = kind(passes=3, random_state=5, **params).fit(*data, sample_weight=weights)
+    resumed = interrupted(
+        lambda: kind(passes=3, random_state=5, **params), tmp_path / "run", 9, *data,
+        sample_weight=weights,
+    )  # fmt: skip
+    same(resumed, whole)
+
+
+@pytest.mark.parametrize("kind", [thresher.FTRLClassifier, thresher.FTRLRegressor])
+@pytest.mark.parametrize("weight", [None, 1.0, 2.0])
+def test_checkpoints_with_another_meaning_of_weights_are_refused(
+    tmp_path: Path, kind: Any, weight: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, made, data = tmp_path / "run", kind(random_state=5), rows()
+    weights = None if weight is None else np.full(ROWS, weight)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(resuming, "bits_of", lambda *_: {})
+        with pytest.raises(Interrupted):
+            made.fit(*data, sample_weight=weights, checkpoint=path, observer=StopsAt(1))
+    if weight == 2.0:
+        with pytest.raises(ModelFileError, match=r"in weights \(1, now 2\)"):
+            made.fit(*data, sample_weight=weights, checkpoint=path, resume=True)
+    else:
+        made.fit(*data, sample_weight=weights, checkpoint=path, resume=True)
 
 
 @pytest.mark.parametrize("shuffle", ["each", "once", "replace", "blocks", False])

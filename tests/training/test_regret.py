@@ -53,6 +53,8 @@ def test_the_core_computes_the_sums(
 ) -> None:  # fmt: skip
     """The sums agree with the oracle, despite sweeps and stored zeros; weights do not change."""
     stream = data.draw(streams(loss))
+    if stream.weight is not None:
+        stream.weight = np.clip(stream.weight, 0.5, 1.0)  # one step for each row
     if data.draw(st.booleans()):
         stored = stream.csr.copy()
         stored.data[::3] = 0.0

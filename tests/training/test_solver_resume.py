@@ -384,3 +384,20 @@ def test_a_resumed_run_adds_to_the_seconds(tmp_path: Path) -> None:
     late.write(path)
     resumed = made("hard threshold").run(X, y, checkpoint=path, resume=True)
     assert resumed.history_[2].seconds > 1000
+
+
+@pytest.mark.parametrize(("rule", "refused"), [("robust", True), ("descent", False)])
+def test_a_checkpoint_with_another_meaning_of_weights_is_refused(
+    tmp_path: Path, rule: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, weights, _ = rows(2)
+    path = str(tmp_path / "run")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(solver_run, "bits_of", lambda *_, **__: {})
+        with pytest.raises(Interrupted):
+            made(rule).run(X, y, weights, checkpoint=path, observer=Stops(1))
+    if refused:
+        with pytest.raises(ModelFileError, match=r"in weights \(1, now 2\)"):
+            made(rule).run(X, y, weights, checkpoint=path, resume=True)
+    else:
+        made(rule).run(X, y, weights, checkpoint=path, resume=True)

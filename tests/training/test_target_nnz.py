@@ -81,8 +81,8 @@ def test_models_keep_at_most_the_target(estimator: Any, target: int) -> None:
 def test_batches_do_not_matter(estimator: Any) -> None:
     """The result is the same for any split of the rows, and never exceeds the target."""
     X, y = problem()
-    whole = estimator(target_nnz=50).partial_fit(X, y, classes=["a", "b"])
-    parts = estimator(target_nnz=50)
+    whole = estimator(target_nnz=50, refit=False).partial_fit(X, y, classes=["a", "b"])
+    parts = estimator(target_nnz=50, refit=False)
     for rows in np.array_split(np.arange(len(y)), 7):
         parts.partial_fit(X[rows], y[rows], classes=["a", "b"])
         assert parts.model_.nnz <= 50

@@ -39,9 +39,10 @@ class Learner {
   mutable std::mutex gate;
   mutable std::shared_mutex mutex;
 
-  // Makes one step for every row of the visit, in its order. Returns the number of steps: fewer
-  // than rows if the rule pauses (see Pausable). An error names the row; the rows before it have
-  // been learned, that row has not.
+  // Learns every row of the visit, in its order: a row makes as many steps as its weight says
+  // (core/repeats.hpp). Returns the number of rows learned: fewer than asked if the rule pauses (see
+  // Pausable). An error names the row; the rows before it have been learned, that row has not. If
+  // the weights diverge, some steps of that row may have been made.
   virtual std::int64_t learn(const Batch& batch, const Visit& visit) = 0;
   virtual void next_pass() = 0;
 
@@ -111,9 +112,9 @@ class Pausable {
  public:
   static constexpr const char* action = "pause";
 
-  // learn() returns after a step that leaves at least this many nonzero weights.
+  // learn() returns after a row that leaves at least this many nonzero weights.
   virtual void pause_at(std::int64_t nonzeros) = 0;
-  virtual bool paused() const = 0;  // after the last step
+  virtual bool paused() const = 0;  // after the last row
 
  protected:
   ~Pausable() = default;

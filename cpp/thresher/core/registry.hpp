@@ -14,6 +14,9 @@
 
 namespace thresher {
 
+class Lanes;
+struct LaneSpec;
+
 namespace lanes {
 struct LineRule;
 }
@@ -24,6 +27,14 @@ struct RegisteredRule {
   std::string name;
   Make make_float32, make_float64;
   const lanes::LineRule* lines;  // how lanes share lines (lanes/group.hpp); nullptr: they do not
+
+  // Makes lanes with equal parameters and one clock that share more than lines; or nullptr.
+  using MakeTogether = std::unique_ptr<Lanes> (*)(bool hashed, std::uint64_t width,
+                                                  const std::vector<LaneSpec>& specs,
+                                                  const std::string& level);
+  struct Together {
+    MakeTogether float32 = nullptr, float64 = nullptr;
+  } together = {};
 };
 
 // A global variable of this type in rules/NAME.cpp registers the rule when the module is loaded.

@@ -19,6 +19,7 @@
 #include "thresher/core/cells.hpp"
 #include "thresher/core/learner.hpp"
 #include "thresher/core/pack.hpp"
+#include "thresher/core/repeats.hpp"
 #include "thresher/core/row_step.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/loss/losses.hpp"
@@ -93,7 +94,7 @@ class RuleLearner final : public WithAbilities<R> {
       : Base(loss, params), cells_(width) {}
 
   std::int64_t learn(const Batch& batch, const Visit& visit) override {
-    std::int64_t steps = 0;
+    std::int64_t learned = 0;
     Store<Cell>& store = cells_.store;
     Rows<Real> rows(batch, visit, store.width());
     // end_round() resets every cell that was not zero at the start of the round: keep these.
@@ -101,41 +102,52 @@ class RuleLearner final : public WithAbilities<R> {
       return in_round() ? cell == Cell{} : rule_.dead(cell);
     };
     while (rows.next()) {
-      const std::size_t n = rows.count();
-      row_.resize((n + pack_size - 1) / pack_size * pack_size);
-      if constexpr (requires { row_.count; }) row_.count = n;
-      store.reserve(n, dead);
-      const double scale = row_scale(loss_, rows);
-      const Inner inner = open_row(rule_, store, rows, row_, places_);
-      const double p = rule_.prediction(row_, scale * inner.dot);
-      if (!std::isfinite(p + inner.squares)) report(batch, rows);
-      rows.check_target();
-      const double y = rows.label(), weight = rows.weight();
-      const Outcome outcome = loss_(p, y);
-      const double g = weight * outcome.slope;
-      rows.check_next_row();  // overlaps with the latency of the loss
-      rule_.see(scale * scale * inner.squares, weight * outcome.steepness);
-      if (g != 0.0) {
-        // The intercept's x is 1, so the gradient is at least g.
-        if (!rule_.fits(g * std::max(1.0, scale * std::sqrt(inner.squares)))) report(batch, rows);
-        if constexpr (RoundRule<R>)
-          if (in_round()) [[unlikely]]
-            round_.note(store, rows);
-        close_row(rule_, store, rows, row_, places_, scale * g);
-        if constexpr (requires { rule_.count_updated_row(0); }) rule_.count_updated_row(rows.row());
+      if constexpr (PausingRule<R>) rule_.begin_row();
+      const Repeats repeats = repeats_of(rows.weight());
+      Outcome first{};  // before the first step
+      for (std::int64_t i = 0; i == 0 || i < repeats.count; ++i) {
+        const std::size_t n = rows.count();
+        row_.resize((n + pack_size - 1) / pack_size * pack_size);
+        if constexpr (requires { row_.count; }) row_.count = n;
+        store.reserve(n, dead);
+        const double scale = row_scale(loss_, rows);
+        const Inner inner = open_row(rule_, store, rows, row_, places_);
+        const double p = rule_.prediction(row_, scale * inner.dot);
+        if (!std::isfinite(p + inner.squares)) report(batch, rows);
+        rows.check_target();
+        const double y = rows.label(), norm = scale * scale * inner.squares;
+        const Outcome outcome = loss_(p, y);
+        double g = repeats.weight * outcome.slope;
+        rows.check_next_row();  // overlaps with the latency of the loss
+        if (i == 0) first = outcome;
+        if (repeats.count == 0) [[unlikely]]
+          break;
+        rule_.see(norm, outcome.steepness);
+        if (repeats.weight > 1.0) [[unlikely]]
+          g = loss_.long_slope(p, y, repeats.weight, rule_.reach(norm));
+        if (g != 0.0) {
+          // The intercept's x is 1, so the gradient is at least g.
+          if (!rule_.fits(g * std::max(1.0, scale * std::sqrt(inner.squares)))) report(batch, rows);
+          if constexpr (RoundRule<R>)
+            if (in_round()) [[unlikely]]
+              round_.note(store, rows);
+          close_row(rule_, store, rows, row_, places_, scale * g);
+          if constexpr (requires { rule_.count_updated_row(0); })
+            rule_.count_updated_row(rows.row());
+        }
+        rule_.finish(g);
+        if constexpr (LedgerRule<R>)
+          if (rule_.sweep_due()) [[unlikely]]
+            sweep(dead);
+        if constexpr (SteeringRule<R>)
+          if (rule_.steering_due()) this->steer_rule();
       }
-      rule_.finish(g);
-      tally_.add(outcome, weight, rows.unit());
-      if constexpr (LedgerRule<R>)
-        if (rule_.sweep_due()) [[unlikely]]
-          sweep(dead);
-      ++steps;
-      if constexpr (SteeringRule<R>)
-        if (rule_.steering_due()) this->steer_rule();
+      tally_.add(first, rows.weight(), rows.unit());
+      ++learned;
       if constexpr (PausingRule<R>)
         if (rule_.pausing()) break;
     }
-    return steps;
+    return learned;
   }
 
   void widen(std::uint64_t width) override { cells_.store.widen(width); }

@@ -86,9 +86,11 @@ class Group {
   // Computes the inner products of all slots with a row, and the predictions; `scale` multiplies
   // the row.
   virtual void open(const RowOfCells<Real>& row, double scale, double* dot, double* p) = 0;
-  // Takes the squared norm and the weight of the row. Returns a bound: if |g| rates()[slot] is
-  // below it, a step with a gradient of norm |g| `norm` leaves all numbers finite.
-  virtual double see(double squared_norm, double weight, double norm) = 0;
+  // Takes the squared norm of the row. Returns a bound: if |g| rates()[slot] is below it, a step
+  // with a gradient of norm |g| `norm` leaves all numbers finite.
+  virtual double see(double squared_norm, double norm) = 0;
+  // Computes for all slots how far a slope of 1 can move the prediction, as Rule::reach.
+  virtual void reach(double squared_norm, double* reach) const = 0;
   virtual const double* rates() const = 0;
   // Makes the step of all weights for the slopes g. Not called if all slopes are 0.
   virtual void close(const RowOfCells<Real>& row, const double* g, double scale) = 0;
@@ -132,9 +134,13 @@ class GroupOf final : public Group<typename RuleLanes::Real> {
     lanes_.open(row, dot);
     lanes_.predict(dot, scale, false, p);
   }
-  double see(double squared_norm, double weight, double norm) override {
-    lanes_.see(squared_norm, weight);
+  double see(double squared_norm, double norm) override {
+    lanes_.see(squared_norm);
     return RuleLanes::largest / (lanes_.pace() * norm);
+  }
+  void reach(double squared_norm, double* reach) const override {
+    for (std::size_t lane = 0; lane < slots().lanes(); ++lane)
+      reach[slots().slot(lane)] = lanes_.reach(lane, squared_norm);
   }
   const double* rates() const override { return lanes_.rates(); }
   void close(const RowOfCells<Real>& row, const double* g, double scale) override {

@@ -88,6 +88,32 @@ struct PairKernels {
                 std::size_t stride, const Real* slope, const Real* w);
 };
 
+// The rule one-pass (one_pass/bank.hpp): a cell has the weights of a line's lanes, then their n or c.
+// All arrays have a number per lane or per nonzero of the row.
+template <class Real>
+struct Bank {
+  const Real *own,
+      *common;  // per lane: 1 and 0 if its inputs are x / s_j; 0 and 1 if they are x / s
+  const Real *top,
+      *floor;             // 1 / R = top / sqrt(n + floor) for AdaGrad, top / (c + floor) for Newton
+  const Real* newton;     // 1 for a lane of Newton, else 0
+  const Real *u, *ratio;  // per nonzero: x / s_j, and s_j / s
+};
+
+template <class Real>
+struct BankKernels {
+  // dot: the inner products. mixed: four numbers per nonzero; their sum is the mixed weight, sum
+  // mixture w in units of x / s_j.
+  void (*open)(const RowOfCells<Real>&, std::size_t at, const Bank<Real>&, const Real* mixture,
+               Real* mixed, double* dot);
+  // q = sum u^2 / R. `growth` is what u^2 adds to n before the step; 0 for Newton. Stores 1 / R.
+  void (*reach)(const RowOfCells<Real>&, std::size_t at, const Bank<Real>&, const Real* growth,
+                Real* inverses, double* q);
+  // w -= step u / R; n or c += growth u^2.
+  void (*close)(const RowOfCells<Real>&, std::size_t at, const Bank<Real>&, const Real* step,
+                const Real* growth, const Real* inverses);
+};
+
 // Predictions, targets and losses of all lanes for one row; n is a multiple of 16.
 struct LossesOfRow {
   std::size_t n;
@@ -109,6 +135,10 @@ struct LossKernels {
   Weighed (*given)(const LossesOfRow&, double weight, const double* rates, double bound);
   // sum += value, product *= factor; returns the largest product.
   double (*add)(const LossesOfRow&, double* sum, double* product);
+  // For n predictions m, in arrays of 16: the slope g = L'(m - q g) of the logistic loss, and the
+  // probability of y there (one_pass/implicit_slope.hpp).
+  void (*land)(std::size_t n, const double* m, double y, const double* q, double* slope,
+               double* probability);
 };
 
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
@@ -124,6 +154,7 @@ struct Table {
   // w = S(w + step x, lambda) where x is not 0
   void (*perceptron_close[3])(const RowOfCells<Real>&, std::size_t line, const Real* step,
                               const Real* lambda);
+  BankKernels<Real> banks[2];  // of 4 and of 12 lanes
   LossKernels losses;
 };
 

@@ -3,6 +3,9 @@
 #include "thresher/lanes/wide.hpp"
 #include "thresher/rules/coordinate_steps.hpp"
 
+// After wide.hpp, which it needs.
+#include "thresher/lanes/bank_kernels.hpp"
+
 namespace thresher::lanes::THRESHER_LEVEL {
 
 // Sums term(k, pointer to the line, pointer to x) over the row, for each lane.
@@ -264,6 +267,45 @@ inline double add(const LossesOfRow& row, double* sum, double* product) {
   return largest;
 }
 
+// The margin u after the step is u = v + q / (1 + e^u), between v and v + q: by Halley's method with
+// bisection. A lane that has converged stays as it is, so that lanes do not depend on each other.
+inline void land(std::size_t n, const double* m, double y, const double* q, double* slope,
+                 double* probability) {
+  using P = Doubles;
+  const P zero = P::all(0), one = P::all(1), half = P::all(0.5), close = P::all(1e-5);
+  for (std::size_t s = 0; s < n; s += P::size) {
+    const P step = P::load(q + s), v = P::load(m + s) * P::all(y);
+    P low = v, high = v + step, u = v, e, rest;
+    const auto look = [&]() __attribute__((always_inline)) {  // rest = 1 / (1 + e^u)
+      e = exp_of_negative(zero - absolute(u));
+      rest = where_greater(u, zero, e, one) / (one + e);
+    };
+    look();
+    P open = where_greater(step, zero, one, zero);
+    const P bend = where_greater(step, one, P::all(0.25), rest * (one - rest));
+    u = where_greater(step, zero, v + step * rest / (one + bend * step), v);
+    for (int i = 0; i < 40; ++i) {
+      double left[P::size], any = 0.0;
+      open.store(left);
+      for (std::size_t l = 0; l < P::size; ++l) any += left[l];
+      look();
+      if (any == 0.0) break;
+      const P f = (u - v) - step * rest;
+      high = where_greater(f, zero, u, high), low = where_greater(f, zero, low, u);
+      const P curve = step * rest * (one - rest), slope_f = one + curve, newton = f / slope_f;
+      // f'' = -curve (1 - 2 rest)
+      P next = u - newton / (one + half * newton * curve * (one - rest - rest) / slope_f);
+      const P middle = half * (low + high);
+      next = where_greater(low, next, middle, where_greater(next, high, middle, next));
+      const P moved = absolute(next - u), enough = close * (one + absolute(u));
+      u = where_greater(open, zero, next, u);
+      open = where_greater(moved, enough, open, zero);
+    }
+    (zero - P::all(y) * rest).store(slope + s);
+    (where_greater(u, zero, one, e) / (one + e)).store(probability + s);
+  }
+}
+
 // ---- the table -------------------------------------------------------------------------------
 
 template <class Real, std::size_t N, bool Inside>
@@ -288,7 +330,9 @@ void set_others(Table<Real>& table, std::size_t size) {
 template <class Real>
 void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
-  table.losses = {weigh<true>, weigh<false>, add};
+  table.banks[0] = BankOf<Real, MixedLine<Real>>::kernels();
+  table.banks[1] = BankOf<Real, AdaGradLine<Real>, NewtonLine<Real>>::kernels();
+  table.losses = {weigh<true>, weigh<false>, add, land};
 }
 
 }  // namespace thresher::lanes::THRESHER_LEVEL

@@ -19,6 +19,7 @@
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
+#include "thresher/core/repeats.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/lanes/label_store.hpp"
 #include "thresher/lanes/labels.hpp"
@@ -225,15 +226,40 @@ class LabelListsOf final : public LabelLists {
       squares += static_cast<double>(rows.values()[k] * rows.values()[k]);
     if (!std::isfinite(squares)) rows.check_values();
     check_target(rows.row(), 1.0, rows.weight());
+    const double scale = row_scale(loss_, rows);
+    Row row{batch,
+            rows,
+            scale,
+            scale * std::sqrt(squares),
+            scale * scale * squares,
+            repeats_of(rows.weight())};
+    do {
+      make_step(row, rows, told, before);
+      before = nullptr;
+    } while (++row.step < row.repeats.count);
+    rows_ += 1, weight_ += rows.weight();
+  }
+
+  struct Row {
+    const Batch& batch;
+    const Rows<Real>& rows;
+    double scale, norm, squared_norm;
+    Repeats repeats;
+    std::int64_t step = 0;
+    double reach = 0.0;  // for steps of weight > 1
+  };
+
+  // Makes a step of all classes; none if the weight of the row is 0.
+  void make_step(Row& row, Rows<Real>& rows, const Told& told, double* before) {
     std::fill(scores_.begin(), scores_.end(), 0.0);
     store_.open(rows, scores_.data());
-    const double scale = row_scale(loss_, rows);
     if (before)
       for (std::size_t c = 0; c < count(); ++c)
-        if (stops_[c].empty()) before[c] = scale * scores_[c] + bias_[c];
-    store_.clock().see(scale * scale * squares, rows.weight());
+        if (stops_[c].empty()) before[c] = row.scale * scores_[c] + bias_[c];
+    const bool steps = row.repeats.count > 0;
+    if (steps) store_.clock().see(row.squared_norm, 1.0);
+    if (row.repeats.weight > 1.0) row.reach = store_.clock().reach(row.squared_norm);
 
-    const Row row{batch, rows, scale, scale * std::sqrt(squares)};
     mark_own(told, rows.row(), 1);
     for (const std::uint32_t c : own_classes_) decide(row, c, 1.0);
     each_unsatisfied(told.low, [&](std::size_t c) {
@@ -244,23 +270,17 @@ class LabelListsOf final : public LabelLists {
     store_.close(rows, steps_, slot_);
     for (const auto& step : steps_) slot_[step.label] = 0;
     steps_.clear();
-    rows_ += 1, weight_ += rows.weight();
-    store_.finish();
+    if (steps) store_.finish();
   }
-
-  struct Row {
-    const Batch& batch;
-    const Rows<Real>& rows;
-    double scale, norm;
-  };
 
   // Computes the loss of a class, and records its step.
   void decide(const Row& row, std::size_t c, double y) {
     if (!stops_[c].empty()) return;
-    const double p = row.scale * scores_[c] + bias_[c], weight = row.rows.weight();
+    const double p = row.scale * scores_[c] + bias_[c], weight = row.repeats.weight;
     if (!std::isfinite(p + row.norm)) return stop(row, c);
     const Outcome outcome = loss_(p, y);
-    const double g = weight * outcome.slope;
+    const double g =
+        weight > 1.0 ? loss_.long_slope(p, y, weight, row.reach) : weight * outcome.slope;
     if (g != 0.0) {
       if (!store_.clock().fits(g * std::max(1.0, row.norm))) return stop(row, c);
       const auto label = static_cast<std::uint32_t>(c);
@@ -268,7 +288,9 @@ class LabelListsOf final : public LabelLists {
       slot_[c] = static_cast<std::uint32_t>(steps_.size());
       if (fit_intercept_) bias_[c] -= store_.clock().eta_bias() * g;
     }
-    losses_[c] += weight * (outcome.factor == 1.0 ? outcome.value : outcome.loss());
+    if (row.step > 0) return;
+    const double loss = outcome.factor == 1.0 ? outcome.value : outcome.loss();
+    losses_[c] += row.rows.weight() * loss;
   }
 
   // f(c) for all classes whose loss for label y may be nonzero.

@@ -65,10 +65,11 @@ class Lanes {
 
   virtual std::size_t count() const = 0;
 
-  // Makes one step of every lane for every row of the visit that its clock sees. An error names the
-  // row: rows before it have been learned, that row has not. `before`, if not null, receives the
-  // predictions before the steps: `count()` numbers for each row of the visit, NaN if the lane's
-  // clock does not see the row. A lane that diverges stops learning; the others continue.
+  // Learns in every lane the rows of the visit that its clock sees; a row makes as many steps as its
+  // weight says (core/repeats.hpp). An error names the row: rows before it have been learned, that
+  // row has not. `before`, if not null, receives the predictions before the steps: `count()`
+  // numbers for each row of the visit, NaN if the lane's clock does not see the row. A lane that
+  // diverges stops learning; the others continue.
   virtual void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) = 0;
   virtual void next_pass() = 0;
   virtual void widen(std::uint64_t width) = 0;

@@ -18,6 +18,7 @@
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
+#include "thresher/core/repeats.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/core/tally.hpp"
 #include "thresher/lanes/group.hpp"
@@ -66,12 +67,11 @@ class LineLanes final : public Lanes {
       rows.check_next_row();
       double* out = before ? before + static_cast<std::size_t>(position) * count() : nullptr;
       for (Member& member : members_) {
-        const bool sees = told.sees(rows.row(), member.clock);
-        if (sees) step(member, row, squares, batch, rows, told);
-        if (out)
-          for (std::size_t i = 0; i < member.lanes.size(); ++i)
-            out[member.lanes[i]] = sees ? member.losses.p[member.slots().slot(i)]
-                                        : std::numeric_limits<double>::quiet_NaN();
+        if (told.sees(rows.row(), member.clock))
+          learn_row(member, row, squares, batch, rows, told, out);
+        else if (out)
+          for (const std::size_t lane : member.lanes)
+            out[lane] = std::numeric_limits<double>::quiet_NaN();
       }
       if (std::exchange(swept_, false))
         store_.drop(dead);  // after the row: no group uses its cells now
@@ -287,28 +287,59 @@ class LineLanes final : public Lanes {
     return sum;
   }
 
-  void step(Member& member, const RowOfCells<Real>& row, double squares, const Batch& batch,
-            const Rows<Real>& rows, const Told& told) {
+  // Makes all steps of a row (core/repeats.hpp). `before`, if not null, receives the predictions
+  // before the first step.
+  void learn_row(Member& member, const RowOfCells<Real>& row, double squares, const Batch& batch,
+                 const Rows<Real>& rows, const Told& told, double* before) {
+    LaneLosses& losses = member.losses;
+    const Repeats repeats = repeats_of(rows.weight());
+    losses.tell(batch, rows.row(), member.clock, told);
+    for (std::int64_t i = 0; i == 0 || i < repeats.count; ++i) {
+      const double scale = row_scale(losses.of[0], rows);
+      if (repeats.count > 0) step(member, row, scale, squares, repeats.weight, batch, rows.row());
+      else look(member, row, scale, batch, rows.row());
+      if (i > 0) continue;
+      if (repeats.count > 1) losses.keep_first();
+      for (std::size_t l = 0; before && l < member.lanes.size(); ++l)
+        before[member.lanes[l]] = losses.p[member.slots().slot(l)];
+    }
+    if (repeats.count > 1) losses.back_to_first();
+    losses.add(rows.weight(), told.unit(rows.row(), member.clock));
+  }
+
+  void step(Member& member, const RowOfCells<Real>& row, double scale, double squares,
+            double weight, const Batch& batch, std::int64_t number) {
     Group<Real>& group = *member.group;
     LaneLosses& losses = member.losses;
-    const double scale = row_scale(losses.of[0], rows), weight = rows.weight();
+    const double squared_norm = scale * scale * squares;
     group.open(row, scale, losses.dot.data(), losses.p.data());
-    losses.tell(batch, rows.row(), member.clock, told);
     // The intercept's x is 1, so the gradient is at least g.
-    const double norm = std::max(1.0, scale * std::sqrt(squares));
-    const double bound = group.see(scale * scale * squares, weight, norm);
+    const double bound = group.see(squared_norm, std::max(1.0, scale * std::sqrt(squares)));
+    if (weight > 1.0) [[unlikely]]
+      group.reach(squared_norm, losses.reach.data());
     const Weighed weighed = losses.take(weight, group.rates(), bound);
     if (!weighed.fits) [[unlikely]]
-      stop(member, bound, batch, rows.row());
+      stop(member, bound, batch, number);
     if (weighed.any) group.close(row, losses.g.data(), scale);
-    const bool sweep_due = group.finish(losses.g.data());
-    losses.add(weight, told.unit(rows.row(), member.clock));
-    if (sweep_due) [[unlikely]] {
-      store_.each([&](std::uint64_t, const Cell<Real>& cell) { group.settle(cell); });
-      if (group.slots().outside()) store_.clear_stamps(group.slots().stamp());
-      group.end_sweep();
-      swept_ = true;
-    }
+    if (group.finish(losses.g.data())) [[unlikely]]
+      sweep(group);
+  }
+
+  // A row of weight 0 is only predicted. A lane whose prediction is not finite stops.
+  void look(Member& member, const RowOfCells<Real>& row, double scale, const Batch& batch,
+            std::int64_t number) {
+    LaneLosses& losses = member.losses;
+    const double infinite = std::numeric_limits<double>::infinity();
+    member.group->predict(row, scale, false, losses.dot.data(), losses.p.data());
+    if (!losses.take(0.0, member.group->rates(), infinite).fits)
+      stop(member, infinite, batch, number);
+  }
+
+  void sweep(Group<Real>& group) {
+    store_.each([&](std::uint64_t, const Cell<Real>& cell) { group.settle(cell); });
+    if (group.slots().outside()) store_.clear_stamps(group.slots().stamp());
+    group.end_sweep();
+    swept_ = true;
   }
 
   // Stops the lanes whose step would not be finite.

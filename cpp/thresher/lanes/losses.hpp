@@ -22,7 +22,7 @@ class LaneLosses {
   LaneLosses(const Slots& slots, const std::vector<LaneSpec>& specs,
              const std::vector<std::size_t>& lanes, const LossKernels& kernels)
       : kernels_(kernels), logistic_(specs[lanes[0]].params.word("loss") == "logistic") {
-    for (auto* numbers : {&dot, &p, &g, &y_, &value_, &slope_, &sum_, &alive_})
+    for (auto* numbers : {&dot, &p, &g, &reach, &y_, &value_, &slope_, &sum_, &alive_})
       numbers->assign(slots.padded(), 0.0);
     factor_.assign(slots.padded(), 1.0), product_ = factor_;
     stopped_.assign(slots.padded(), Common{});
@@ -37,6 +37,7 @@ class LaneLosses {
 
   std::vector<Loss> of;           // the loss of each lane
   std::vector<double> dot, p, g;  // per slot: inner product, prediction, weighted slope
+  std::vector<double> reach;      // per slot, for steps of weight > 1
 
   // Sets the targets of all lanes for a row.
   void tell(const Batch& batch, std::int64_t row, std::int64_t clock, const Told& told) {
@@ -51,15 +52,23 @@ class LaneLosses {
   }
 
   // Computes losses and slopes at p; both are 0 for a lane that stopped. A step fits if |g| rate is
-  // below the bound.
+  // below the bound. A step of weight > 1 uses `reach`.
   Weighed take(double weight, const double* rates, double bound) {
-    if (logistic_) return kernels_.logistic(row(), weight, rates, bound);
+    if (logistic_ && weight <= 1.0) return kernels_.logistic(row(), weight, rates, bound);
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const std::size_t s = used_[i];
       const Outcome outcome = of[i](p[s], y_[s]);
       value_[s] = outcome.value, slope_[s] = outcome.slope, factor_[s] = outcome.factor;
+      if (weight > 1.0) slope_[s] = of[i].long_slope(p[s], y_[s], weight, reach[s]) / weight;
     }
     return kernels_.given(row(), weight, rates, bound);
+  }
+
+  // A row of several steps: its loss is that before the first step.
+  void keep_first() { first_value_ = value_, first_factor_ = factor_; }
+  void back_to_first() {
+    for (const std::size_t s : used_)
+      if (alive_[s] != 0.0) value_[s] = first_value_[s], factor_[s] = first_factor_[s];
   }
 
   // Adds the row to the tallies; `unit` is that of the values.
@@ -112,6 +121,7 @@ class LaneLosses {
   std::vector<std::size_t> used_;  // slots of the lanes
   std::unordered_map<std::int64_t, std::vector<std::size_t>> of_class_;
   std::vector<double> y_, value_, slope_, factor_, sum_, product_, alive_;
+  std::vector<double> first_value_, first_factor_;
   Common common_;
   std::vector<Common> stopped_;  // the totals when a lane stopped
 };

@@ -26,6 +26,7 @@ class LaneSet final : public GrowingLanes {
           std::string level, std::vector<LaneSpec> specs)
       : rule_(std::move(rule)),
         lines_(registered_rule(rule_).lines),
+        together_(registered_rule(rule_).together),
         store_(std::move(store)),
         dtype_(std::move(dtype)),
         width_(width),
@@ -132,24 +133,26 @@ class LaneSet final : public GrowingLanes {
   // groups share the lookup.
   void add(std::vector<LaneSpec> specs) override {
     std::map<std::string, std::vector<std::size_t>> groups;
+    std::vector<std::vector<std::size_t>> together;  // equal parameters and clock
     std::vector<std::size_t> alone;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].clock < 0) throw std::invalid_argument("a clock must be 0 or more");
       if (lines_ && lines_->joins(specs[i].params))
         groups[store_ == "hashed" ? "" : lanes::common(*lines_, specs[i])].push_back(i);
+      else if (together_.float32) join(specs, i, together);
       else alone.push_back(i);
     }
     const std::size_t first = count();
     std::vector<Part> parts;
     std::vector<Where> where(specs.size());
-    const auto take = [&](const std::vector<std::size_t>& numbers, bool lines) {
+    const auto take = [&](const std::vector<std::size_t>& numbers, Layout layout) {
       Part part;
       for (const std::size_t i : numbers) {
         where[i] = {parts_.size() + parts.size(), part.lanes.size()};
         part.lanes.push_back(first + i), part.specs.push_back(specs[i]);
       }
-      part.lines = lines;
-      part.made = lines ? in_lines(part.specs) : on_their_own(part.specs);
+      part.layout = layout;
+      part.made = make(part.specs, layout);
       parts.push_back(std::move(part));
     };
     for (const auto& [key, numbers] : groups) {
@@ -157,9 +160,10 @@ class LaneSet final : public GrowingLanes {
       for (std::size_t from = 0; from < numbers.size(); from += most)
         take({numbers.begin() + static_cast<std::ptrdiff_t>(from),
               numbers.begin() + static_cast<std::ptrdiff_t>(std::min(from + most, numbers.size()))},
-             true);
+             Layout::lines);
     }
-    if (!alone.empty()) take(alone, false);
+    for (const auto& numbers : together) take(numbers, Layout::together);
+    if (!alone.empty()) take(alone, Layout::alone);
     // Nothing below throws, so all lanes are added or none.
     parts_.reserve(parts_.size() + parts.size());
     where_.reserve(where_.size() + where.size());
@@ -172,10 +176,12 @@ class LaneSet final : public GrowingLanes {
   }
 
  private:
+  enum class Layout { lines, together, alone };
+
   struct Part {
     std::vector<std::size_t> lanes;  // their numbers in this set
     std::vector<LaneSpec> specs;
-    bool lines = false;
+    Layout layout = Layout::alone;
     std::unique_ptr<Lanes> made;
   };
   struct Where {
@@ -186,13 +192,13 @@ class LaneSet final : public GrowingLanes {
   LaneSet(const LaneSet& other)
       : rule_(other.rule_),
         lines_(other.lines_),
+        together_(other.together_),
         store_(other.store_),
         dtype_(other.dtype_),
         width_(other.width_),
         level_(other.level_) {
     for (const Part& part : other.parts_)
-      parts_.push_back({part.lanes, part.specs, part.lines,
-                        part.lines ? in_lines(part.specs) : on_their_own(part.specs)});
+      parts_.push_back({part.lanes, part.specs, part.layout, make(part.specs, part.layout)});
   }
 
   void learn_some(const Batch& batch, const Visit& visit, const Told& told, double* before) {
@@ -219,6 +225,21 @@ class LaneSet final : public GrowingLanes {
 
   const Lanes& made(std::size_t lane) const { return *parts_[where_[lane].part].made; }
 
+  // Adds lane i to the lanes with the same parameters and clock.
+  static void join(const std::vector<LaneSpec>& specs, std::size_t i,
+                   std::vector<std::vector<std::size_t>>& together) {
+    for (auto& numbers : together)
+      if (specs[numbers[0]].clock == specs[i].clock && specs[numbers[0]].params == specs[i].params)
+        return numbers.push_back(i);
+    together.push_back({i});
+  }
+
+  std::unique_ptr<Lanes> make(const std::vector<LaneSpec>& specs, Layout layout) const {
+    if (layout == Layout::alone) return on_their_own(specs);
+    if (layout == Layout::lines) return in_lines(specs);
+    const auto made = dtype_ == "float32" ? together_.float32 : together_.float64;
+    return made(store_ == "hashed", width_, specs, level_);
+  }
   std::unique_ptr<Lanes> in_lines(const std::vector<LaneSpec>& specs) const {
     const bool hashed = store_ == "hashed";
     if (dtype_ == "float32")
@@ -233,7 +254,8 @@ class LaneSet final : public GrowingLanes {
   }
 
   std::string rule_;
-  const lanes::LineRule* lines_;  // how lanes of the rule share lines; null: they do not
+  const lanes::LineRule* lines_;       // how lanes of the rule share lines; null: they do not
+  RegisteredRule::Together together_;  // makes lanes with equal parameters
   std::string store_, dtype_;
   std::uint64_t width_;
   std::string level_;

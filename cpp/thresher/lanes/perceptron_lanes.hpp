@@ -48,6 +48,9 @@ class PerceptronLanes : public UnstampedLanes<Real_> {
   void predict(const double* dot, double scale, bool, double* p) const {
     for (std::size_t s = 0; s < slots_.count(); ++s) p[s] = scale * dot[s] + bias_[s];
   }
+  double reach(std::size_t lane, double squared_norm) const {
+    return eta_[slots_.slot(lane)] * (squared_norm + (fit_intercept_ ? 1.0 : 0.0));
+  }
   double pace() const { return 1.0; }
   const double* rates() const { return eta_.data(); }
   static constexpr double largest = 1e30;  // a float overflows at 3e38

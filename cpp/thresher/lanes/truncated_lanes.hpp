@@ -107,7 +107,11 @@ class TruncatedLanes {
     for (std::size_t s = 0; s < slots_.count(); ++s) p[s] = scale * dot[s] + bias_[s];
   }
 
-  void see(double squared_norm, double weight) { clock_.see(squared_norm, weight); }
+  // The steepness of the loss is 1: see joins().
+  void see(double squared_norm) { clock_.see(squared_norm, 1.0); }
+  double reach(std::size_t lane, double squared_norm) const {
+    return eta0_[slots_.slot(lane)] * clock_.reach(squared_norm);
+  }
   // A step changes the intercept by at most |g| pace() rates()[slot], and the weights by at most
   // that times ||x||.
   double pace() const { return std::max(clock_.eta(), clock_.eta_bias()); }

@@ -23,7 +23,7 @@ class UnstampedLanes {
   Slots& slots() { return slots_; }
   const Slots& slots() const { return slots_; }
 
-  void see(double, double) {}
+  void see(double) {}
   void next_pass() {}
 
   // Whether all numbers are zero. A zero weight with nonzero state is not dead.
@@ -58,6 +58,9 @@ class PairedLanes : public UnstampedLanes<typename R::Real> {
                                                          [](std::size_t lane) { return lane; });
   }
 
+  double reach(std::size_t lane, double squared_norm) const {
+    return rules_[lane].reach(squared_norm);
+  }
   const double* rates() const { return ones_.data(); }
   void finish(const double* g) {
     for (std::size_t lane = 0; lane < rules_.size(); ++lane)

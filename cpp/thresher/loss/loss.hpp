@@ -26,6 +26,11 @@ class Loss {
 
   Outcome operator()(double p, double y) const;  // inline, in loss/losses.hpp
 
+  // The slope of a step of weight > 1, which replaces weight * slope: the sum over infinitely many
+  // tiny steps, each from the prediction that the steps before it leave (loss/long_slope.cpp).
+  // `reach` is how far a slope of 1 moves the prediction; with 0 it is weight * slope.
+  double long_slope(double p, double y, double weight, double reach) const;
+
   // clipped_square predicts w.x / sqrt(|x|_0); every other loss w.x.
   bool normalises() const { return normalises_; }
 

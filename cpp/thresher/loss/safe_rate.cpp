@@ -13,7 +13,7 @@ double safe_rate(const Batch& batch, const Loss& loss) {
     for (std::size_t k = 0; k < rows.count(); ++k)
       squares += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
     const double scale = row_scale(loss, rows);
-    largest = std::max(largest, rows.weight() * (scale * scale * squares + 1.0));
+    largest = std::max(largest, scale * scale * squares + 1.0);
   }
   return 1.0 / (std::max(loss.curvature(), 0.25) * largest);
 }

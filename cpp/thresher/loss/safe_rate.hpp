@@ -19,8 +19,9 @@ double row_scale(const Loss& loss, const Rows<Real>& rows) {
 }
 
 // Returns the smallest safe rate of all rows of a batch. The safe rate of a row is
-// 1 / (curvature * weight * (||x||^2 + 1)): a step of this size does not overshoot. Real (float or
-// double) is the type of the values that learners use.
+// 1 / (curvature * (||x||^2 + 1)): a step of this size does not overshoot. The weight of a row does
+// not matter: its steps have a weight of at most 1, or cannot overshoot (core/repeats.hpp). Real
+// (float or double) is the type of the values that learners use.
 template <class Real>
 double safe_rate(const Batch& batch, const Loss& loss);
 

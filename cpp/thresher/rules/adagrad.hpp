@@ -82,6 +82,9 @@ class AdaGrad {
 
   void see(double, double) {}
 
+  // A coordinate moves by about alpha at most, whatever the gradient.
+  double reach(double) const { return 0.0; }
+
   // s adds up squares, and a float overflows at 3e38. NaN does not fit either.
   bool fits(double gradient) const { return std::fabs(gradient) < 1e15; }
 

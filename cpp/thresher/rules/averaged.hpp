@@ -93,6 +93,12 @@ class AveragedSGD {
 
   void see(double, double) {}
 
+  // The row is centred: ||x - xbar||^2 + 1 = ||x||^2 - 2 q + theta.
+  double reach(double squared_norm) const {
+    const double rest = Centred ? theta_ - 2.0 * q_ : fit_intercept_ ? 1.0 : 0.0;
+    return std::max(0.0, squared_norm + rest) / (lambda_ * static_cast<double>(t_ + 1));
+  }
+
   // A float overflows at 3e38. NaN does not fit either.
   bool fits(double gradient) const { return std::fabs(gradient) * std::max(1.0, h_) < 1e30; }
 

@@ -71,9 +71,17 @@ class DualAveraging {
   double prediction(const Row&, double dot) const { return dot + intercept(); }
 
   // With strength = "auto" gamma is relative to the rows: strength times the mean so far of squared
-  // norms times weights. For the intercept x is 1.
-  void see(double squared_norm, double weight) {
-    row_norm_ = weight * squared_norm, row_weight_ = weight;
+  // norms, times the steepness of the loss. For the intercept x is 1.
+  void see(double squared_norm, double steepness) {
+    row_norm_ = steepness * squared_norm, row_steepness_ = steepness;
+  }
+
+  // With the proximal terms after the step.
+  double reach(double squared_norm) const {
+    const double t = static_cast<double>(t_ + 1), root = std::sqrt(t);
+    const double weights = squared_norm / (gamma_of(norms_ + row_norm_, t) * root);
+    if (!fit_intercept_) return weights;
+    return weights + 1.0 / (gamma_of(steepnesses_ + row_steepness_, t) * root);
   }
 
   // A float overflows at 3e38. NaN does not fit either.
@@ -91,7 +99,7 @@ class DualAveraging {
     ++t_;
     if (fit_intercept_) G_bias_ += g;
     penalty_ += fading_ ? lambda_ / static_cast<double>(t_) : lambda_;
-    norms_ += row_norm_, weights_ += row_weight_;
+    norms_ += row_norm_, steepnesses_ += row_steepness_;
     set_weights();
   }
 
@@ -139,20 +147,24 @@ class DualAveraging {
 
   template <class Archive>
   void archive(Archive& io) {
-    io(t_), io(G_bias_), io(penalty_), io(norms_), io(weights_);
+    io(t_), io(G_bias_), io(penalty_), io(norms_), io(steepnesses_);
     set_weights();
   }
 
  private:
   double steps() const { return static_cast<double>(std::max<std::int64_t>(t_, 1)); }
 
+  // gamma after t steps, for the sum of what it is relative to.
+  double gamma_of(double sum, double t) const {
+    return strength_ * (relative_ && sum > 0 ? sum / t : 1.0);
+  }
+
   // Sets how G gives w after t steps.
   void set_weights() {
     threshold_ = scale_ = scale_bias_ = 0.0;
     if (t_ == 0) return;
     const double t = static_cast<double>(t_), root = std::sqrt(t);
-    const double gamma = strength_ * (relative_ && norms_ > 0 ? norms_ / t : 1.0);
-    const double gamma_bias = strength_ * (relative_ && weights_ > 0 ? weights_ / t : 1.0);
+    const double gamma = gamma_of(norms_, t), gamma_bias = gamma_of(steepnesses_, t);
     threshold_ = penalty_ + gamma * rho_ * root;
     scale_ = -1.0 / (gamma * root);
     scale_bias_ = -1.0 / (gamma_bias * root);
@@ -165,9 +177,9 @@ class DualAveraging {
   bool relative_, fit_intercept_;
   std::int64_t t_ = 0;
   double G_bias_ = 0.0;
-  double penalty_ = 0.0;                // sum of lambda over the steps
-  double norms_ = 0.0, weights_ = 0.0;  // sums for a relative gamma
-  double row_norm_ = 0.0, row_weight_ = 0.0;
+  double penalty_ = 0.0;                    // sum of lambda over the steps
+  double norms_ = 0.0, steepnesses_ = 0.0;  // sums for a relative gamma
+  double row_norm_ = 0.0, row_steepness_ = 0.0;
   double threshold_ = 0.0, scale_ = 0.0;  // w = soft(G, threshold) * scale
   double scale_bias_ = 0.0;
   RoundUnit unit_;  // the G of cells

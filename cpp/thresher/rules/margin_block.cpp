@@ -7,8 +7,10 @@
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/random.hpp"
+#include "thresher/core/repeats.hpp"
 #include "thresher/core/row_step.hpp"
 #include "thresher/core/rows.hpp"
+#include "thresher/loss/loss.hpp"
 #include "thresher/rules/margin_perceptron.hpp"
 #include "thresher/stores/dense.hpp"
 
@@ -23,7 +25,11 @@ class MarginBlockOf final : public MarginBlock {
 
  public:
   MarginBlockOf(std::uint64_t width, const Params& params)
-      : tau_(params.number("epsilon")), params_(params), rule_(params), store_(width) {}
+      : tau_(params.number("epsilon")),
+        loss_("margin", tau_, 0.0),
+        params_(params),
+        rule_(params),
+        store_(width) {}
 
   std::vector<double> products(const Batch& batch, const Visit& visit) override {
     parts_.clear();
@@ -41,19 +47,9 @@ class MarginBlockOf final : public MarginBlock {
     for (std::size_t i = 0; rows.next(); ++i) {
       const double r = reach[rows.row()];
       if (!Everywhere && r == 0.0) continue;
-      const Inner inner = open(rows);
-      const double p = sums[i] + r * (inner.dot - parts_[i]);
-      const double y = rows.label();
-      const double g = y * p <= tau_ ? rows.weight() * -y : 0.0;
-      if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
-        throw Divergence("the weights diverged: " + rule_.advice(0.0));
-      rule_.see(inner.squares, 0.0);
-      if (g != 0.0) close_row(rule_, store_, rows, row_, places_, g), updated[i] = true;
-      rule_.finish(g);
-      if (rule_.sweep_due()) {
-        store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
-        rule_.reset_ledger();
-      }
+      const Repeats repeats = repeats_of(rows.weight());
+      for (std::int64_t k = 0; k < repeats.count; ++k)
+        if (step(rows, repeats.weight, sums[i], parts_[i], r)) updated[i] = true;
     }
     parts_.clear();
     return updated;
@@ -110,6 +106,24 @@ class MarginBlockOf final : public MarginBlock {
   }
 
  private:
+  // Makes a step of this weight; returns whether it was an update. `sum` and `part` are p_i and q_i.
+  bool step(Rows<Real>& rows, double weight, double sum, double part, double r) {
+    const Inner inner = open(rows);
+    const double p = sum + r * (inner.dot - part), y = rows.label();
+    double g = y * p <= tau_ ? weight * -y : 0.0;
+    if (weight > 1.0) g = loss_.long_slope(p, y, weight, r * rule_.reach(inner.squares));
+    if (!std::isfinite(inner.dot) || !rule_.fits(g * std::max(1.0, std::sqrt(inner.squares))))
+      throw Divergence("the weights diverged: " + rule_.advice(0.0));
+    rule_.see(inner.squares, 1.0);
+    if (g != 0.0) close_row(rule_, store_, rows, row_, places_, g);
+    rule_.finish(g);
+    if (rule_.sweep_due()) {
+      store_.sweep([this](const Cell& cell) { return rule_.settled(cell); });
+      rule_.reset_ledger();
+    }
+    return g != 0.0;
+  }
+
   // The dot includes the intercept.
   Inner open(Rows<Real>& rows) {
     row_.resize((rows.count() + pack_size - 1) / pack_size * pack_size);
@@ -119,6 +133,7 @@ class MarginBlockOf final : public MarginBlock {
   }
 
   double tau_;
+  Loss loss_;
   Params params_;
   Rule rule_;
   Store store_;

@@ -14,6 +14,8 @@
 //
 // With batches of one row, or with one block, this is the rule itself. If a block has no feature of
 // a row, r_i = 0: the row makes no update, and shrinks the block's weights only with `Everywhere`.
+// A row makes as many steps as its weight says (core/repeats.hpp), all of them in its batch: with
+// several blocks, the steps after the first use the assumption above.
 //
 // The rule's bound of ||w||^2 bounds the weights of this block, because it uses q'_i: the sum over
 // blocks bounds ||w||^2 of the whole model.

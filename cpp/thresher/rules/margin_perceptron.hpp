@@ -87,6 +87,10 @@ class MarginPerceptron {
     radius_ = std::max(radius_, row_norm_);
   }
 
+  double reach(double squared_norm) const {
+    return eta_ * (squared_norm + (fit_intercept_ ? 1.0 : 0.0));
+  }
+
   bool fits(double gradient) const { return std::fabs(gradient) * eta_ < 1e30; }
 
   template <class Use>
@@ -112,7 +116,6 @@ class MarginPerceptron {
   }
 
   void finish(double g) {
-    pausing_ = false;
     if (g == 0.0) return;
     if (fit_intercept_) bias_ -= eta_ * g;
     const double eps = sums_.eps.total();
@@ -135,8 +138,9 @@ class MarginPerceptron {
     updated_[word] |= bit;
   }
 
-  // Learning pauses after an update that leaves at least this many nonzero weights.
+  // Learning pauses after a row whose last update leaves at least this many nonzero weights.
   void pause_at(std::int64_t nonzeros) { pause_at_ = nonzeros; }
+  void begin_row() { pausing_ = false; }
   bool pausing() const { return pausing_; }
 
   // ---- reading -------------------------------------------------------------------------------

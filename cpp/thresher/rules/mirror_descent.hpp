@@ -30,6 +30,7 @@
 #include "thresher/core/archive.hpp"
 #include "thresher/core/learner.hpp"
 #include "thresher/core/power.hpp"
+#include "thresher/core/repeats.hpp"
 #include "thresher/loss/losses.hpp"
 #include "thresher/loss/safe_rate.hpp"
 #include "thresher/rules/rule.hpp"
@@ -58,36 +59,10 @@ class MirrorDescent final : public Learner, public RoundLearner {
   std::int64_t learn(const Batch& batch, const Visit& visit) override {
     Rows<double> rows(batch, visit, theta_.size());
     while (rows.next()) {
-      const double scale = row_scale(loss_, rows);
-      const Inner inner = inner_with(rows);
-      const double q = scale * inner.dot + bias_;
-      if (!std::isfinite(q + inner.squares)) report(batch, rows);
-      rows.check_target();
-      const double y = rows.label(), weight = rows.weight();
-      const Outcome outcome = loss_(q, y);
-      const double g = weight * outcome.slope;
-
-      double eta = rate_(t_ + 1), eta_bias = eta;
-      if (relative_) {
-        const double steep = weight * outcome.steepness;
-        const double norm = scale * scale * relative_norm(rows, inner.squares);
-        const auto divisors = norms_.see(t_ + 1, norm, steep);
-        eta /= divisors.weights, eta_bias /= divisors.intercept;
-      }
-      const double farthest =
-          std::fabs(g) * std::max(eta * scale * std::sqrt(inner.squares), eta_bias);
-      if (!(farthest + m_ < 1e305 && farthest + std::fabs(bias_) < 1e305)) report(batch, rows);
-
-      if (g != 0.0) move(rows, eta * g * scale);
-      const double a = scaled_ ? eta * l1_ : l1_;
-      threshold(a);
-      thresholds_ += a;
-      measure();
-      if (fit_intercept_) bias_ -= eta_bias * g;
-      if (relative_) norms_.finish();
-      last_eta_ = eta;
-      ++t_;
-      tally_.add(outcome, weight, rows.unit());
+      const Repeats repeats = repeats_of(rows.weight());
+      const Outcome first = step(batch, rows, repeats);
+      for (std::int64_t i = 1; i < repeats.count; ++i) step(batch, rows, repeats);
+      tally_.add(first, rows.weight(), rows.unit());
     }
     return visit.last - visit.first;
   }
@@ -283,6 +258,43 @@ class MirrorDescent final : public Learner, public RoundLearner {
   void take_clock(const MirrorDescent& other) {
     rate_ = other.rate_, norms_ = other.norms_, tally_ = other.tally_;
     t_ = other.t_, bias_ = other.bias_, last_eta_ = other.last_eta_;
+  }
+
+  // Makes a step, none if the weight is 0. Returns the loss before it.
+  Outcome step(const Batch& batch, const Rows<double>& rows, const Repeats& repeats) {
+    const double scale = row_scale(loss_, rows);
+    const Inner inner = inner_with(rows);
+    const double q = scale * inner.dot + bias_;
+    if (!std::isfinite(q + inner.squares)) report(batch, rows);
+    rows.check_target();
+    const double y = rows.label();
+    const Outcome outcome = loss_(q, y);
+    if (repeats.count == 0) return outcome;
+
+    double eta = rate_(t_ + 1), eta_bias = eta, norm = 0.0;
+    if (relative_ || repeats.weight > 1.0)
+      norm = scale * scale * relative_norm(rows, inner.squares);
+    if (relative_) {
+      const auto divisors = norms_.see(t_ + 1, norm, outcome.steepness);
+      eta /= divisors.weights, eta_bias /= divisors.intercept;
+    }
+    const double reach = eta * norm + (fit_intercept_ ? eta_bias : 0.0);
+    const double g = repeats.weight > 1.0 ? loss_.long_slope(q, y, repeats.weight, reach)
+                                          : repeats.weight * outcome.slope;
+    const double farthest =
+        std::fabs(g) * std::max(eta * scale * std::sqrt(inner.squares), eta_bias);
+    if (!(farthest + m_ < 1e305 && farthest + std::fabs(bias_) < 1e305)) report(batch, rows);
+
+    if (g != 0.0) move(rows, eta * g * scale);
+    const double a = scaled_ ? eta * l1_ : l1_;
+    threshold(a);
+    thresholds_ += a;
+    measure();
+    if (fit_intercept_) bias_ -= eta_bias * g;
+    if (relative_) norms_.finish();
+    last_eta_ = eta;
+    ++t_;
+    return outcome;
   }
 
   struct Inner {

@@ -7,7 +7,10 @@
 //                             in `row` what the step needs, and returns the four terms of the inner
 //                             product. After the end of the row the last cell is repeated: x = 0
 //   prediction(row, dot)      returns the raw prediction p
-//   see(norm, weight)         gets the squared norm and the weight of the row, before the step
+//   see(norm, steepness)      gets the squared norm of the row and the steepness of its loss
+//                             (Outcome), before the step
+//   reach(norm)               returns how far a gradient of 1 can move the prediction, for steps of
+//                             weight > 1 (Loss::long_slope); 0 if the rule itself limits its steps
 //   with_closer(row, g, use)  calls use(close). close(k, x, cells) makes the step for the loss
 //                             gradient g * x: it sets the four new cells
 //   finish(g)                 makes the step of the intercept and advances the clock
@@ -40,6 +43,7 @@ concept Rule = requires(R rule, const R& fixed, typename R::Row& row, const type
   };
   { rule.prediction(row, number) } -> std::same_as<double>;
   { rule.see(number, number) };
+  { fixed.reach(number) } -> std::same_as<double>;
   {
     rule.with_closer(row, number, [](const auto&) {})
   };
@@ -96,10 +100,12 @@ concept SteeringRule = Rule<R> && requires(R rule, const R& fixed) {
   };
 };
 
-// Stops learning after a row that leaves a given number of nonzero weights.
+// Stops learning after a row that leaves a given number of nonzero weights. A row is learned with
+// all its steps (core/repeats.hpp) before the rule pauses.
 template <class R>
 concept PausingRule = Rule<R> && requires(R rule, const R& fixed, std::int64_t nonzeros) {
   { rule.pause_at(nonzeros) };
+  { rule.begin_row() };
   { fixed.pausing() } -> std::same_as<bool>;
 };
 

@@ -116,9 +116,13 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
 
   double prediction(const Row&, double dot) const { return dot + bias_; }
 
-  void see(double squared_norm, double row_weight) {
+  void see(double squared_norm, double steepness) {
     certificate_.see(squared_norm);
-    clock_.see(squared_norm, row_weight);
+    clock_.see(squared_norm, steepness);
+  }
+
+  double reach(double squared_norm) const {
+    return eta() * squared_norm + (fit_intercept_ ? eta_bias() : 0.0);
   }
 
   // A float overflows at 3e38. NaN does not fit either.

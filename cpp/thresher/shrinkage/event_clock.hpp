@@ -61,10 +61,10 @@ class EventClock {
     return shrink_ == Shrink::subgradient && has_events_ && until_event_ == 1;
   }
 
-  // Relative rates depend on the squared norm and the weight of the row.
-  void see(double squared_norm, double weight) {
+  // Relative rates depend on the squared norm of the row, and on the steepness of its loss.
+  void see(double squared_norm, double steepness) {
     if (!relative_) return;
-    const auto divisors = norms_.see(t_ + 1, squared_norm, weight);
+    const auto divisors = norms_.see(t_ + 1, squared_norm, steepness);
     eta_ = rate_(t_ + 1) / divisors.weights;
     eta_bias_ = rate_(t_ + 1) / divisors.intercept;
   }

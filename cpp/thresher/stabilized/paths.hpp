@@ -18,6 +18,7 @@
 #include "thresher/core/error.hpp"
 #include "thresher/core/pack.hpp"
 #include "thresher/core/random.hpp"
+#include "thresher/core/repeats.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/core/tally.hpp"
 #include "thresher/loss/losses.hpp"
@@ -166,8 +167,8 @@ class Paths {
   std::vector<DenseStore<PathCell<Real>>> cells_;
 };
 
-// The steps of one path through the rows; after the last row it continues with the next pass. A
-// step is next(), slope(), and move().
+// The steps of one path through the rows; after the last row it continues with the next pass.
+// next() goes to a row, which makes repeats() steps; a step is slope() and move().
 template <class Real>
 class Walk {
   using Cell = PathCell<Real>;
@@ -184,7 +185,10 @@ class Walk {
       rows_->next();
     }
     if (zeros_) remove_zeros();
+    repeats_ = repeats_of(rows_->weight()), steps_ = 0;
   }
+
+  std::int64_t repeats() const { return repeats_.count; }
 
   // Continues where another walk was after `taken` rows.
   void resume(std::int64_t taken, const Tally& tally) {
@@ -214,10 +218,11 @@ class Walk {
     });
   }
 
-  // The slope of the loss at the path's prediction, times the row's weight (and scale: ).
-  // Calls see(keys, cells) for every four cells of the row; after its end the last is repeated.
+  // The slope of the loss at the path's prediction, times the weight of the step (and scale:
+  // ), for a step of rate eta. Calls see(keys, cells) for every four cells of the row; after
+  // its end the last is repeated.
   template <class See>
-  double slope(const DenseStore<Cell>& cells, Staged<Real>& row, See& see) {
+  double slope(const DenseStore<Cell>& cells, Staged<Real>& row, See& see, double eta) {
     double dot = 0.0;
     See sees = see;  // a copy: its counters stay in registers
     with_row([&](const auto* keys, const Real* x, std::size_t n) __attribute__((always_inline)) {
@@ -252,8 +257,10 @@ class Walk {
                        ": lower eta0");
     const Outcome outcome = paths_->loss()(p, rows_->label());
     rows_->check_next_row();  // overlaps with the latency of the loss
-    tally_.add(outcome, rows_->weight());
-    return rows_->weight() * outcome.slope * scale;
+    if (steps_++ == 0) tally_.add(outcome, rows_->weight());
+    if (repeats_.weight > 1.0) [[unlikely]]
+      return long_slope(p, scale, eta) * scale;
+    return repeats_.weight * outcome.slope * scale;
   }
 
   // w_j <- w_j + step x_j and k_j <- k_j + 1 for the features of the row, which slope() has staged.
@@ -287,6 +294,14 @@ class Walk {
       });
   }
 
+  double long_slope(double p, double scale, double eta) const {
+    double squares = 0.0;
+    for (std::size_t k = 0; k < rows_->count(); ++k)
+      squares += static_cast<double>(rows_->values()[k]) * static_cast<double>(rows_->values()[k]);
+    const double reach = eta * scale * scale * squares;
+    return paths_->loss().long_slope(p, rows_->label(), repeats_.weight, reach);
+  }
+
   void remove_zeros() {
     keys_.clear(), values_.clear();
     rows_->with_keys([&](const auto* keys) {
@@ -309,6 +324,8 @@ class Walk {
   std::optional<Rows<Real>> rows_;
   std::vector<std::int64_t> keys_;  // of the row without zeros, and their values
   std::vector<Real> values_;
+  Repeats repeats_{0, 0.0};
+  std::int64_t steps_ = 0;  // of the row so far
   Tally tally_;
 };
 

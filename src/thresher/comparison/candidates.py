@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sklearn import config_context
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
@@ -160,6 +162,36 @@ def seeded(estimator: Any, seed: int) -> Any:
             part.set_params(random_state=seed)
             break
     return estimator
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Fit an estimator of a candidate with weights of the rows; return it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : CSR matrix or array
+    y : array
+    weights : array or None
+        None: all rows count the same.
+    """
+    if weights is None:
+        return estimator.fit(X, y)
+    if isinstance(estimator, OneVsRestClassifier):  # it passes weights on only by request
+        with config_context(enable_metadata_routing=True):
+            estimator.estimator.set_fit_request(sample_weight=True)
+            return estimator.fit(X, y, sample_weight=weights)
+    return estimator.fit(X, y, **{_weight_argument(estimator): weights})
+
+
+def _weight_argument(estimator: Any) -> str:
+    """Return the argument of `fit` that gives weights to the last estimator inside."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{_weight_argument(last)}"
+    if isinstance(estimator, TransformedTargetRegressor):
+        return _weight_argument(estimator.regressor)
+    return "sample_weight"
 
 
 def inner(estimator: Any) -> Any:

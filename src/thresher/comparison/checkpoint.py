@@ -62,7 +62,7 @@ class ComparisonCheckpoint:
             kept = {
                 "format": FORMAT,
                 "version": __version__,
-                "bits": BITS | RULE_BITS,
+                "bits": _bits(),
                 "identity": self.identity,
                 "rules": self.rules,
             }
@@ -86,7 +86,7 @@ class ComparisonCheckpoint:
         if not known:
             raise DataError(f"{name}: not a checkpoint of a comparison")
         early = identity.pop("version", None)  # version 0.1.0 wrote its version here
-        check_bits(found.get("bits"), BITS | RULE_BITS, name, early or writer_of(found))
+        check_bits(found.get("bits"), _bits(), name, early or writer_of(found))
         for what in dict.fromkeys((*self.identity, *identity)):
             before, now = identity.get(what), self.identity.get(what)
             if before != now:
@@ -99,6 +99,11 @@ class ComparisonCheckpoint:
                 )  # fmt: skip
         rules: dict[str, dict[str, Any]] = kept
         return rules
+
+
+def _bits() -> dict[str, int]:
+    """Return the behaviours that comparisons depend on; their rows have no weights."""
+    return {name: number for name, number in BITS.items() if name != "weights"} | RULE_BITS
 
 
 def _check(entry: Mapping[str, Any]) -> None:

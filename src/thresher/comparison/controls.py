@@ -39,13 +39,14 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         self.runs = runs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the runs one after the other.
 
         Parameters
         ----------
         X : CSR matrix or array of shape (rows, features)
         y : array of shape (rows,)
+        sample_weight : array of shape (rows,), optional
 
         Returns
         -------
@@ -53,10 +54,14 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         """
         first = self.random_state * self.runs
         fitted = [
-            clone(self.estimator).set_params(random_state=(first + i) % 2**32).fit(X, y)
+            clone(self.estimator)
+            .set_params(random_state=(first + i) % 2**32)
+            .fit(X, y, sample_weight)
             for i in range(self.runs)
         ]
         self._models = [one.model_ for one in fitted]
+        if hasattr(fitted[0], "classes_"):
+            self.classes_ = fitted[0].classes_
         self.coef_ = np.mean([one.coef_ for one in fitted], axis=0)
         return self
 
@@ -70,12 +75,14 @@ class MeanOfRuns(BaseEstimator):  # type: ignore[misc]
         return links.scores(self._raw(X), self.estimator.loss)
 
     def predict(self, X: Any) -> Any:
-        """Return predictions of a regression.
+        """Return predictions of a regression, or labels.
 
         Parameters
         ----------
         X : CSR matrix or array of shape (rows, features)
         """
+        if hasattr(self, "classes_"):
+            return links.labels(self.decision_function(X), self.classes_)
         return links.values(self._raw(X)[:, 0], self.estimator.loss)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:

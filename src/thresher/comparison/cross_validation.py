@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 
-from thresher.comparison.candidates import configured
+from thresher.comparison.candidates import configured, fit_weighted
 from thresher.comparison.grids import Grid
 from thresher.comparison.measures import loss_of, support_of
 from thresher.errors import DivergenceError
@@ -57,9 +58,9 @@ class NegatedLoss:
 
     task: str
 
-    def __call__(self, fitted: Any, X: Any, y: Any) -> float:
+    def __call__(self, fitted: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of a model on the rows of a fold."""
-        return -loss_of(fitted, X, y, self.task)
+        return -loss_of(fitted, X, y, self.task, sample_weight)
 
 
 def choose(
@@ -73,6 +74,7 @@ def choose(
     lanes: bool,
     how: str,
     n_jobs: int,
+    weights: NDArray[np.float64] | None = None,
 ) -> ChosenPoint:
     """Try all points of a grid on all folds, and choose one.
 
@@ -92,10 +94,12 @@ def choose(
         sparsest point whose mean error is within one standard error of the least.
     n_jobs : int
         Number of threads.
+    weights : array or None
+        Weights of the rows.
     """
     points = list(ParameterGrid(grid))
     search = _in_one_pass if lanes else _one_by_one
-    errors, nonzeros, why = search(estimator, grid, points, X, y, folds, task, n_jobs)
+    errors, nonzeros, why = search(estimator, grid, points, X, y, folds, task, n_jobs, weights)
     means = errors.mean(axis=1)
     spreads = errors.std(axis=1, ddof=1) / np.sqrt(len(folds))
     frontier = Frontier(
@@ -125,15 +129,16 @@ _Found = tuple[NDArray[np.float64], NDArray[np.float64], str]
 
 def _in_one_pass(
     estimator: Any, grid: Grid, points: Sequence[Mapping[str, Any]], X: Any, y: NDArray[Any],
-    folds: Folds, task: str, n_jobs: int,
+    folds: Folds, task: str, n_jobs: int, weights: NDArray[np.float64] | None,
 ) -> _Found:  # fmt: skip
     """Fit all points and folds in the same reading of the rows."""
     search = OnePassSearchCV(
         estimator, grid, cv=list(folds), scoring=NegatedLoss(task), refit=False, n_jobs=n_jobs
     )
-    with warnings.catch_warnings():
+    given = {} if weights is None else {"sample_weight": weights}
+    with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
         warnings.simplefilter("ignore", FitFailedWarning)  # the result counts failures
-        search.fit(X, y)
+        search.fit(X, y, **given)
     results = search.cv_results_
     errors = np.array([results[f"split{i}_test_score"] for i in range(len(folds))]).T
     return -errors, search.nonzeros_.astype(np.float64), "a model of every point failed"
@@ -141,14 +146,15 @@ def _in_one_pass(
 
 def _one_by_one(
     estimator: Any, grid: Grid, points: Sequence[Mapping[str, Any]], X: Any, y: NDArray[Any],
-    folds: Folds, task: str, n_jobs: int,
+    folds: Folds, task: str, n_jobs: int, weights: NDArray[np.float64] | None,
 ) -> _Found:  # fmt: skip
     """Fit each point on each fold separately."""
 
     def fitted(point: Mapping[str, Any], train: Any, test: Any) -> tuple[float, float, str]:
         try:
-            model = configured(clone(estimator), point).fit(X[train], y[train])
-            error = loss_of(model, X[test], y[test], task)
+            own, other = (None, None) if weights is None else (weights[train], weights[test])
+            model = fit_weighted(configured(clone(estimator), point), X[train], y[train], own)
+            error = loss_of(model, X[test], y[test], task, other)
         except (ArithmeticError, ValueError) as failure:
             return np.nan, np.nan, str(failure)
         return error, float(np.count_nonzero(support_of(model, X.shape[1]))), ""

@@ -155,7 +155,7 @@ def averaged_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 def logistic_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return inverse penalties of scikit-learn's logistic regression."""
-    return {"C": _rounded(1 / (sizes.rows * np.array(sizes.penalties(1e-6, 13))))}
+    return {"C": _rounded(1 / (sizes.scale.weight * np.array(sizes.penalties(1e-6, 13))))}
 
 
 def lasso_grid(estimator: Any, sizes: Sizes) -> Grid:

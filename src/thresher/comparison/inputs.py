@@ -48,6 +48,34 @@ def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | 
     return rows, labels, names
 
 
+def checked_weights(weights: Any, rows: int, name: str) -> NDArray[np.float64] | None:
+    """Return weights of rows; None: all are 1.
+
+    Parameters
+    ----------
+    weights : array or None
+    rows : int
+        Number of rows.
+    name : str
+        The argument, for messages.
+    """
+    if weights is None:
+        return None
+    try:
+        found = np.ascontiguousarray(column_or_1d(weights), np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: {error}") from None
+    if len(found) != rows:
+        raise DataError(f"{name} has {len(found)} weights, and there are {rows} rows")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if len(bad):
+        raise DataError(
+            f"{name}: the weight of row {bad[0]} is {found[bad[0]]}; weights must be finite and "
+            f"not negative"
+        )
+    return None if (found == 1).all() else found
+
+
 def check_alike(names: Sequence[str] | None, others: Sequence[str] | None) -> None:
     """Raise ParameterError if training and test rows have different columns.
 

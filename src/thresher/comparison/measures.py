@@ -56,7 +56,9 @@ def measure_of(values: Sequence[float]) -> Measure:
     return Measure(mean, math.sqrt(square / (len(values) - 1)))
 
 
-def loss_of(fitted: Any, X: Any, y: NDArray[Any], task: str) -> float:
+def loss_of(
+    fitted: Any, X: Any, y: NDArray[Any], task: str, weights: NDArray[np.float64] | None = None
+) -> float:
     """Return what cross-validation minimizes: the error in percent, or the mean square error.
 
     Parameters
@@ -66,13 +68,21 @@ def loss_of(fitted: Any, X: Any, y: NDArray[Any], task: str) -> float:
     y : array
         Numbers of the classes, or targets.
     task : str
+    weights : array or None
+        Weights of the rows.
     """
     if task == "regression":
-        return float(np.mean((np.asarray(fitted.predict(X), np.float64) - y) ** 2))
-    return error_of(np.asarray(fitted.decision_function(X), np.float64), y)
+        return _mean((np.asarray(fitted.predict(X), np.float64) - y) ** 2, weights)
+    return error_of(np.asarray(fitted.decision_function(X), np.float64), y, weights)
 
 
-def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float | None]:
+def _mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    return float(np.mean(values) if weights is None else np.average(values, weights=weights))
+
+
+def measured(
+    fitted: Any, X: Any, y: NDArray[Any], task: str, weights: NDArray[np.float64] | None = None
+) -> dict[str, float | None]:
     """Return all measures of a model; it predicts the rows once.
 
     Parameters
@@ -83,18 +93,22 @@ def measured(fitted: Any, X: Any, y: NDArray[Any], task: str) -> dict[str, float
         Numbers of the classes, or targets.
     task : str
         A key of ``MEASURES``.
+    weights : array or None
+        Weights of the rows.
     """
     predict = fitted.predict if task == "regression" else fitted.decision_function
     scores = np.asarray(predict(X), np.float64)
     if not np.isfinite(scores).all():
         raise ArithmeticError("the scores of test rows are not finite")
     if task == "regression":
-        mse, spread = float(np.mean((scores - y) ** 2)), float(np.var(y))
+        mse = _mean((scores - y) ** 2, weights)
+        spread = _mean((y - _mean(y, weights)) ** 2, weights)
         return {"mse": mse, "r2": 1.0 - mse / spread if spread > 0 else None}
-    found: dict[str, float | None] = {"error": error_of(scores, y)}
+    found: dict[str, float | None] = {"error": error_of(scores, y, weights)}
     if task == "binary":
-        both = 0 < np.count_nonzero(y) < len(y)
-        found["auc"] = float(roc_auc_score(y, scores)) if both else None
+        seen = y if weights is None else y[weights > 0]
+        both = 0 < np.count_nonzero(seen) < len(seen)
+        found["auc"] = float(roc_auc_score(y, scores, sample_weight=weights)) if both else None
     return found
 
 

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from thresher.comparison.candidates import CANDIDATES, Candidate, configured, inner, seeded
+from thresher.comparison.candidates import (
+    CANDIDATES,
+    Candidate,
+    configured,
+    fit_weighted,
+    inner,
+    seeded,
+)
 from thresher.comparison.checkpoint import (
     ComparisonCheckpoint,
     support_from_text,
@@ -171,6 +178,7 @@ class ComparisonRun:
                 lanes=candidate.lanes,
                 how=self.settings["choose"],
                 n_jobs=self.n_jobs if candidate.threads else 1,
+                weights=self.rows.weights,
             )
         notes = [f"the chosen {name} is at the end of its grid" for name in chosen.edges]
         if chosen.failed:
@@ -191,15 +199,16 @@ class ComparisonRun:
         """Train on a random order of the training rows, and predict the test rows once."""
         rng = np.random.default_rng([self.settings["seed"], number])
         order = rng.permutation(self.rows.X.shape[0])
-        X, y = self.rows.X[order], self.rows.y[order]
+        X, y, weights = self.rows.X[order], self.rows.y[order], self.rows.weights
         model = seeded(clone(estimator), int(rng.integers(2**31)))
         with _collect_warnings() as warned:
             began = time.perf_counter()
-            model.fit(X, y)
+            fit_weighted(model, X, y, None if weights is None else weights[order])
             seconds = time.perf_counter() - began
             columns = X.shape[1]
             support = support_of(model, columns)
-            measures = measured(model, self.rows.X_test, self.rows.y_test, self.rows.task)
+            test = self.rows.X_test, self.rows.y_test, self.rows.task, self.rows.weights_test
+            measures = measured(model, *test)
             if (mse := measures.get("mse")) is not None:
                 measures["mse"] = mse * self.rows.unit**2
         return {

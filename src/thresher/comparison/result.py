@@ -125,12 +125,19 @@ class Comparison(Sequence[RuleResult]):
         Task, rows, columns, split, folds, seeds and version.
     rows : sequence of RuleResult
         In any order.
+    models : object, optional
+        Has a method `fit` that returns a fitted estimator for a RuleResult. A comparison that is
+        read from JSON has none.
 
     Attributes
     ----------
     about : dict
     rows : tuple of RuleResult
         Sorted by test error; rules that were skipped or failed are last.
+    best_ : RuleResult
+        The rule with the least error over the folds of the training rows.
+    best_estimator_ : estimator
+        That rule with its chosen parameters, fitted on all rows.
 
     Examples
     --------
@@ -140,10 +147,15 @@ class Comparison(Sequence[RuleResult]):
     >>> found = thresher.compare(X, X[:, 0] > X[:, 1], rules=["ftrl", "sgd"], orders=2, folds=3)
     >>> [row.rule for row in found] == sorted(("ftrl", "sgd"), key=lambda r: found[r].error.mean)
     True
+    >>> found.best_.rule, found.best_estimator_.predict(X).shape
+    ('ftrl', (200,))
     """
 
-    def __init__(self, about: Mapping[str, Any], rows: Sequence[RuleResult]) -> None:
+    def __init__(
+        self, about: Mapping[str, Any], rows: Sequence[RuleResult], models: Any = None
+    ) -> None:
         self.about = dict(about)
+        self._models, self._fitted = models, dict[str, Any]()
         self.rows = tuple(sorted(rows, key=self._rank))
 
     @property
@@ -163,6 +175,53 @@ class Comparison(Sequence[RuleResult]):
         rows = [row for row in self.rows if row.measured]
         dots = [Dot(r.title, r.nonzeros.mean, getattr(r, first).mean) for r in rows if r.nonzeros]
         return [rows[at] for at in Frontier(dots).efficient]
+
+    # ---- models --------------------------------------------------------------------------------
+
+    @property
+    def best_(self) -> RuleResult:
+        """The rule with the least error over the folds; among equal ones, the sparsest.
+
+        Test rows have no influence, so the test error of this rule is an honest estimate. Controls
+        are left out, unless all rules are controls; for them, use `estimator`.
+        """
+        able = [row for row in self.rows if row.measured and row.cv_error is not None]
+        if not able:
+            raise AttributeError("no rule could be measured, so there is no best one")
+        able = [row for row in able if not row.control] or able
+        return min(able, key=lambda row: (row.cv_error, row.nonzeros.mean if row.nonzeros else 0))
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The estimator of `best_`, fitted on all rows when it is first used; see `estimator`."""
+        return self._estimator(self.best_)
+
+    def estimator(self, rule: str) -> Any:
+        """Return the estimator of a rule with its chosen parameters, fitted on all rows.
+
+        All rows are those of X, also the ones that were split off as test rows; rows of X_test are
+        not used. It takes rows as they were given, without scaling, and predicts the labels of y.
+        It is fitted at the first call, and kept.
+
+        Parameters
+        ----------
+        rule : str
+            A rule that was neither skipped nor failed.
+        """
+        row: RuleResult = self[rule]
+        if not row.measured:
+            raise ParameterError(f"{row.title} has no model: {row.reason}", parameter="rule")
+        return self._estimator(row)
+
+    def _estimator(self, row: RuleResult) -> Any:
+        if self._models is None:
+            raise AttributeError(
+                "a comparison that was read from JSON has no rows to fit a model on; "
+                "thresher.compare returns one that has"
+            )
+        if row.rule not in self._fitted:
+            self._fitted[row.rule] = self._models.fit(row)
+        return self._fitted[row.rule]
 
     def _rank(self, row: RuleResult) -> tuple[float, float]:
         first = getattr(row, next(iter(MEASURES[self.task])))

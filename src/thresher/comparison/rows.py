@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from thresher.comparison.grids import Sizes
 from thresher.comparison.inputs import (
     check_alike,
     checked,
+    checked_weights,
     hint_of,
     is_regression,
     numbers_of,
@@ -65,6 +65,8 @@ class ComparisonRows:
         Names of the columns.
     scaled : bool
         Whether columns have been scaled to unit variance.
+    weights, weights_test : array or None
+        Weights of the rows; None: all are 1.
     """
 
     X: Any
@@ -77,6 +79,8 @@ class ComparisonRows:
     unit: float = 1.0
     names: list[str] | None = None
     scaled: bool = False
+    weights: NDArray[np.float64] | None = None
+    weights_test: NDArray[np.float64] | None = None
 
     @property
     def kind(self) -> Task:
@@ -119,10 +123,13 @@ class ComparisonRows:
                 f"median column{more}; most rules use the same rate for all columns, so scale the "
                 f"columns (scale: variance)"
             )
+        if self.weights is not None or self.weights_test is not None:
+            found.append("rows have weights, which count in training and in all errors")
         if self.unit != 1:
             found.append(
-                f"rules learned from labels divided by {self.unit:g}, and the chosen parameters "
-                f"are for these labels; errors are in the original unit"
+                f"rules learned from standardised labels (their standard deviation is "
+                f"{self.unit:.3g}), and the chosen parameters are for these labels; errors are in "
+                f"the original unit"
             )
         return found
 
@@ -164,13 +171,13 @@ class ComparisonRows:
         """
         values = self.X.data if sp.issparse(self.X) else self.X
         _check_size(values, _LARGEST)
-        square = float(np.sum(np.square(values, dtype=np.float64)) / self.X.shape[0])
+        square = self._mean_square()
         if not square > 0:
             raise DataError("all values of the training rows are zero")
         scale = GravityScale(loss, 0.1, 0.5, True, _MEMORY)
         outputs = len(self.classes) if self.task == "multiclass" else 1
         while scale.more(outputs):
-            scale.add(self.X, self._targets, None)
+            scale.add(self.X, self._targets, self.weights)
         return Sizes(
             task=self.kind,
             loss=loss,
@@ -181,6 +188,16 @@ class ComparisonRows:
             scale=scale,
             scaled=self.scaled,
         )
+
+    def _mean_square(self) -> float:
+        """Return the mean squared norm of the training rows, with their weights."""
+        X = self.X
+        values = np.square(X.data if sp.issparse(X) else X, dtype=np.float64)
+        if self.weights is None:
+            return float(np.sum(values) / X.shape[0])
+        each = np.repeat(self.weights, np.diff(X.indptr)) if sp.issparse(X) else self.weights
+        total = float(np.sum(values * each if sp.issparse(X) else each @ values))
+        return total / float(self.weights.sum())
 
     def _targets(self, output: int) -> NDArray[np.float64]:
         if self.task == "regression":
@@ -198,6 +215,8 @@ def rows_of(
     task: str | None,
     test_share: float,
     seed: int,
+    weights: Any = None,
+    weights_test: Any = None,
 ) -> ComparisonRows:
     """Read rows into memory, find the task, and split the rows if no test rows are given.
 
@@ -208,21 +227,28 @@ def rows_of(
     loss, task : str or None
     test_share : float
     seed : int
+    weights, weights_test : array or None
+        Weights of the rows.
     """
     if is_source(X):
-        if y is not None or y_test is not None:
+        if any(given is not None for given in (y, y_test, weights, weights_test)):
             raise ParameterError(
-                "a source has its own labels; do not give y or y_test", owner="compare"
+                "a source has its own labels and weights; do not give y, y_test or weights",
+                owner="compare",
             )
-        X, y, X_test, y_test = gathered(X, X_test)
+        X, y, X_test, y_test, weights, weights_test = gathered(X, X_test)
     if y is None:
         raise ParameterError("y is needed, unless X is a source", owner="compare", parameter="y")
     if (X_test is None) != (y_test is None):
         raise ParameterError("X_test and y_test must be given together", owner="compare")
+    if X_test is None and weights_test is not None:
+        raise ParameterError("sample_weight_test needs X_test", owner="compare")
     X, y, names = checked(X, y, "")
+    weights = checked_weights(weights, len(y), "sample_weight")
     if X_test is not None:
         X_test, y_test, others = checked(X_test, y_test, "_test")
         check_alike(names, others)
+        weights_test = checked_weights(weights_test, len(y_test), "sample_weight_test")
         if X_test.shape[1] != X.shape[1]:
             raise ParameterError(
                 f"X_test has {X_test.shape[1]} columns and X has {X.shape[1]}; they must be equal"
@@ -235,13 +261,23 @@ def rows_of(
             )
     regresses = is_regression(y, loss, task)
     if X_test is None:
-        X, X_test, y, y_test = _split(X, y, test_share, seed, regresses)
-    digests = {"training rows": _digest(X, y), "test rows": _digest(X_test, y_test)}
+        train, test = _split(y, test_share, seed, regresses)
+        X, X_test, y, y_test = X[train], X[test], y[train], y[test]
+        if weights is not None:
+            weights, weights_test = weights[train], weights[test]
+    for which, own in (("training", weights), ("test", weights_test)):
+        if own is not None and not own.any():
+            raise DataError(f"the weights of all {which} rows are 0")
+    digests = {
+        "training rows": _digest(X, y, weights),
+        "test rows": _digest(X_test, y_test, weights_test),
+    }
+    both = {"weights": weights, "weights_test": weights_test}
     if regresses:
         limited = loss is not None and LOSSES[loss].label_range != ANY_LABEL
         mean, unit = (0.0, 1.0) if limited else _scale(numbers_of(y))
         y, y_test = ((numbers_of(labels) - mean) / unit for labels in (y, y_test))
-        return ComparisonRows(X, y, X_test, y_test, "regression", [], digests, unit, names)
+        return ComparisonRows(X, y, X_test, y_test, "regression", [], digests, unit, names, **both)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"all training rows have the label {classes.tolist()[0]!r}")
@@ -254,15 +290,16 @@ def rows_of(
         )
     known = np.searchsorted(classes, y_test)
     which = "binary" if len(classes) == 2 else "multiclass"
-    return ComparisonRows(X, numbers, X_test, known, which, classes.tolist(), digests, names=names)
+    rows = X, numbers, X_test, known, which, classes.tolist(), digests
+    return ComparisonRows(*rows, names=names, **both)
 
 
 def gathered(
     train: Any, test: Any, check: Callable[[], Callable[[Block], Any]] | None = None
-) -> tuple[Any, Any, Any, Any]:
-    """Read sources into X, y, X_test, y_test; columns are the features of the training rows.
+) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Read sources into X, y, X_test, y_test and the weights of both; None: all are 1.
 
-    Row weights are ignored, with a warning.
+    Columns are the features of the training rows.
 
     Parameters
     ----------
@@ -272,20 +309,20 @@ def gathered(
         Called once for each source; returns a function that is called with each block.
     """
     rows = gather(train, None if check is None else check())
-    if rows.weights is not None and np.ptp(rows.weights) > 0:
-        warnings.warn("row weights are ignored: all rows count the same", stacklevel=2)
     X, seen = rows.compact() if train.named else (rows.matrix(), np.arange(rows.width))
     if test is None:
-        return X, tidy(rows.labels), None, None
+        return X, tidy(rows.labels), None, None, rows.weights, None
     if not is_source(test):
         raise ParameterError(
             owner="compare", parameter="X_test", allowed="a source if X is a source"
         )
     others = gather(test, None if check is None else check(), train.kinds)
-    return X, tidy(rows.labels), others.matrix_of(seen), tidy(others.labels)
+    test_rows = others.matrix_of(seen), tidy(others.labels)
+    return X, tidy(rows.labels), *test_rows, rows.weights, others.weights
 
 
-def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) -> Any:
+def _split(y: NDArray[Any], share: float, seed: int, regresses: bool) -> Any:
+    """Return the numbers of training rows and of test rows."""
     share = share_of(share)
     classes, counts = np.unique(y, return_counts=True)
     if not regresses and len(classes) > 1 and counts.min() < 2:
@@ -309,8 +346,7 @@ def _split(X: Any, y: NDArray[Any], share: float, seed: int, regresses: bool) ->
             value=share,
             hint=hint_of(y),
         ) from None
-    train, test = (np.sort(part) for part in parts)
-    return X[train], X[test], y[train], y[test]
+    return tuple(np.sort(part) for part in parts)
 
 
 def _check_size(values: NDArray[Any], limit: float) -> None:
@@ -327,7 +363,7 @@ def _scale(y: NDArray[np.float64]) -> tuple[float, float]:
     return (scale.mean, scale.sd) if scale.sd > 0 else (0.0, 1.0)
 
 
-def _digest(X: Any, y: NDArray[Any]) -> str:
+def _digest(X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None = None) -> str:
     """Return the SHA-256 of rows, the same for a matrix and an array of the same values."""
     X = sp.csr_matrix(X, copy=True)  # the caller's matrix must not change
     X.eliminate_zeros()
@@ -337,4 +373,6 @@ def _digest(X: Any, y: NDArray[Any]) -> str:
         found.update(np.asarray(part, kind).tobytes())
     for label in map(str, y.tolist()):
         found.update(f"{len(label)}:{label}".encode())
+    if weights is not None:
+        found.update(np.asarray(weights, "<f8").tobytes())
     return found.hexdigest()

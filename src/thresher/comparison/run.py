@@ -10,6 +10,7 @@ from thresher._version import __version__
 from thresher.comparison.candidates import CANDIDATES
 from thresher.comparison.checkpoint import ComparisonCheckpoint
 from thresher.comparison.inputs import share_of
+from thresher.comparison.models import ComparedModels
 from thresher.comparison.protocol import CompareProgress, ComparisonRun
 from thresher.comparison.result import Comparison
 from thresher.comparison.rows import SCALES, rows_of
@@ -25,6 +26,8 @@ def compare(
     y: Any = None,
     X_test: Any = None,
     y_test: Any = None,
+    sample_weight: Any = None,
+    sample_weight_test: Any = None,
     *,
     rules: Sequence[str] | None = None,
     loss: str | None = None,
@@ -53,6 +56,11 @@ def compare(
         Labels: two or more classes, or numbers. Not given if X is a source, which has labels.
     X_test, y_test : like X and y, optional
         Test rows. By default a random share of the rows, stratified by class.
+    sample_weight : array of shape (rows,), optional
+        Weights of the rows of X. They count in training, in the grids and in all errors. A source
+        has its own.
+    sample_weight_test : array, optional
+        Weights of the rows of X_test.
     rules : sequence of str, optional
         The rules to compare. By default all rules for the task that are not too expensive for the
         data. A rule that is named here is run even if it takes long.
@@ -101,6 +109,8 @@ def compare(
     True
     >>> found.about["training rows"], found.about["test rows"], len(found)
     (225, 75, 3)
+    >>> found.best_estimator_.predict(X[:2]).tolist() == y[:2].tolist()
+    True
     """
     names = _checked_rules(rules)
     orders = _whole("orders", orders, 1)
@@ -116,7 +126,10 @@ def compare(
     threads_of(n_jobs, "compare")
     given = X_test is not None
     test_share = test_share if given else share_of(test_share)
-    rows = rows_of(X, y, X_test, y_test, loss=loss, task=task, test_share=test_share, seed=seed)
+    rows = rows_of(
+        X, y, X_test, y_test, loss=loss, task=task, test_share=test_share, seed=seed,
+        weights=sample_weight, weights_test=sample_weight_test,
+    )  # fmt: skip
     settings: dict[str, Any] = {
         "task": rows.task,
         "loss": loss,
@@ -127,8 +140,10 @@ def compare(
         "scale": scale,
         "seed": seed,
     }
-    saved = ComparisonCheckpoint(checkpoint, {**settings, **rows.digests})
+    unit = {"unit of the targets": rows.unit} if rows.task == "regression" else {}
+    saved = ComparisonCheckpoint(checkpoint, {**settings, **rows.digests, **unit})
     settings = {"version": __version__, **settings}
+    models = ComparedModels(X, y, sample_weight, rows, settings)
     rows = rows.scaled_by(scale)
     named = rules is not None
     if not named:
@@ -150,7 +165,7 @@ def compare(
         "digests": rows.digests,
         "remarks": rows.remarks(),
     }
-    return Comparison(about, found)
+    return Comparison(about, found, models)
 
 
 def _checked_rules(rules: Sequence[str] | None) -> list[str]:

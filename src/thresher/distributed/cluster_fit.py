@@ -174,9 +174,8 @@ class ClusterFit:
         scale = self._scale()
         if before is not None and (before.survey is None or before.survey.targets is None):
             scale = None  # as in version 0.1.0
-        values = {k: v for k, v in self._params.items() if k not in ("callback", "n_jobs")}
-        if scale is None:
-            values = core_args.with_numbers(self.estimator.rule, values)
+        free = ("callback", *core_args.OF_THE_FIT)
+        values = {k: v for k, v in self._params.items() if k not in free}
         options = {"mode": self.mode, "rule": self.estimator.rule, "ranges": ranges}
         options |= self._given_options | {"seed": self._seed}
         options |= {k: v for k, v in values.items() if k != "random_state"}

@@ -67,6 +67,8 @@ class SurveyResult:
         A description of the first bad line.
     sketch : str
         A sketch of the features seen, in hexadecimal; used if features are named or hashed.
+    weighted : bool
+        Whether rows have weights other than 1. False in files of early versions.
     targets : list of float or None
         Weight, mean and sd of all targets, if they are to be standardised.
     """
@@ -82,6 +84,7 @@ class SurveyResult:
     skipped: int = 0
     bad: str | None = None
     sketch: str = ""
+    weighted: bool = False
     targets: list[float] | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -140,6 +143,7 @@ class PartSurvey:
     skipped: int
     bad: str | None
     sketch: bytes = b""
+    weighted: bool = False
     targets: KnownScale = (0.0, 0.0, 0.0)
 
 
@@ -199,6 +203,7 @@ def survey_shards(
         skipped=sum(facts.skipped for facts in found),
         bad=next((facts.bad for facts in found if facts.bad), None),
         sketch=functools.reduce(_core.sketch_merge, [facts.sketch for facts in found]).hex(),
+        weighted=any(facts.weighted for facts in found),
         targets=None if scale is None else list(targets),
     )
 
@@ -252,6 +257,8 @@ def _survey_part(task: SurveyPart) -> PartSurvey:
         if block.rows == 0:
             continue
         found.rows += block.rows
+        weights = block.weights
+        found.weighted |= weights is not None and bool((weights != 1.0).any())
         found.width = max(found.width, block.width or 2**64)
         if values is not None:
             targets = values.targets(block)  # raises an error for a label that is not valid

@@ -18,6 +18,7 @@ from thresher.estimators.ftrl import FTRLClassifier, FTRLRegressor
 from thresher.estimators.hard_threshold import HardThresholdRegressor
 from thresher.estimators.margin_perceptron import MarginPerceptronClassifier
 from thresher.estimators.mirror_descent import MirrorDescentClassifier, MirrorDescentRegressor
+from thresher.estimators.one_pass import OnePassClassifier, OnePassRegressor
 from thresher.estimators.stabilized import StabilizedClassifier
 from thresher.estimators.truncated_gradient import (
     TruncatedGradientClassifier,
@@ -43,6 +44,8 @@ __all__ = [
     "MarginPerceptronClassifier",
     "MirrorDescentClassifier",
     "MirrorDescentRegressor",
+    "OnePassClassifier",
+    "OnePassRegressor",
     "StabilizedClassifier",
     "TruncatedGradientClassifier",
     "TruncatedGradientRegressor",

@@ -17,7 +17,7 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.estimators.linear import check_source_alone
 from thresher.estimators.streaming import StreamingEstimator
-from thresher.estimators.tasks import PartialClassifier
+from thresher.estimators.tasks import LinearClassifier, PartialClassifier
 from thresher.losses import LOSSES
 from thresher.model.links import label_probabilities
 from thresher.training.fitted import FittedState
@@ -26,19 +26,14 @@ from thresher.training.fitting import Specification
 _CELLS = 1 << 22  # scores in memory at a time
 
 
-class StreamingClassifier(PartialClassifier, StreamingEstimator):
-    """A classifier that learns row by row.
+class MultilabelClassifier(LinearClassifier):
+    """Base of classifiers whose rows may have any number of labels.
 
     If `y` has several columns of 0 and 1, each column is a label that a row may have. `predict`
     then returns the same form: a CSR matrix if `y` was sparse or came from a source.
     """
 
     _multilabel: str = ""  # "dense" or "sparse" if rows have any number of labels
-
-    def _label_format(self, source: Source | MatrixSource) -> str:
-        if isinstance(source, MatrixSource):
-            return self._multilabel
-        return "sparse" if source.multilabel else ""
 
     def take(self, state: FittedState) -> Self:
         """Set all fitted attributes from a state.
@@ -94,19 +89,6 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
             return super()._labels()
         return LabelColumns(self.classes_, LOSSES[self._loss()].low)
 
-    def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:
-        if self._is_multilabel() and isinstance(source, MatrixSource) and source.multilabel:
-            return self._labels()
-        return super()._known_labels(spec, source)
-
-    def _learn_more_checked(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
-    ) -> Self:
-        if is_source(X):
-            check_source_alone(self, y, sample_weight)
-            return self._learn_once(X, classes=classes, **prepare)
-        return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)
-
     # ---- predictions ---------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
@@ -152,3 +134,25 @@ class StreamingClassifier(PartialClassifier, StreamingEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class StreamingClassifier(MultilabelClassifier, PartialClassifier, StreamingEstimator):
+    """A classifier that learns row by row."""
+
+    def _label_format(self, source: Source | MatrixSource) -> str:
+        if isinstance(source, MatrixSource):
+            return self._multilabel
+        return "sparse" if source.multilabel else ""
+
+    def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:
+        if self._is_multilabel() and isinstance(source, MatrixSource) and source.multilabel:
+            return self._labels()
+        return super()._known_labels(spec, source)
+
+    def _learn_more_checked(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
+    ) -> Self:
+        if is_source(X):
+            check_source_alone(self, y, sample_weight)
+            return self._learn_once(X, classes=classes, **prepare)
+        return super()._learn_more_checked(X, y, classes, sample_weight, first, **prepare)

@@ -35,6 +35,10 @@ HISTORY = """\
 HISTORY_OF_SOLVERS = """\
     Examples (rows times passes), objective, nonzeros, rate and seconds; one record for each
     pass."""
+REFIT = """
+refit_ : thresher.training.refit.Refit
+    With target_nnz: the penalties of the refit, their held-out losses, and the choice; not after
+    `partial_fit`."""
 
 
 def documented(cls: E) -> E:
@@ -55,6 +59,8 @@ def documented(cls: E) -> E:
         )
     streams = hasattr(cls, "partial_fit")
     attributes = ATTRIBUTES.replace("{history}", HISTORY if streams else HISTORY_OF_SOLVERS)
+    if rule.refit_rule:
+        attributes += REFIT
     if cls.task == "classifier":
         attributes += "\nclasses_ : array\n    Labels."
     assert cls.__doc__ is not None

@@ -29,6 +29,7 @@ from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 from thresher.training.observer import Observer
+from thresher.training.refit import Refit
 from thresher.training.run_options import RunOptions
 
 
@@ -58,6 +59,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
     # set by fitting
     history_: list[Progress]
     n_iter_: int
+    refit_: Refit
     _fitted: FittedState
     _cached: dict[str, Any]  # model and coef_, if computed; cleared by further training
 
@@ -98,8 +100,8 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         y : array of shape (rows,)
             Labels of at least two classes, or values of a regression.
         sample_weight : array of shape (rows,), optional
-            A row of weight s makes a step s times as long; in rules that need all rows at once it
-            counts s times.
+            How often a row is repeated: a row of weight 3 is learned as three rows, one of weight
+            0 is left out.
         eval_set : pair (X, y) or source, optional
             Rows to compute ``valid_loss`` on after each pass; rules that learn row by row can use
             it for early stopping.
@@ -298,7 +300,10 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             The result of a trainer, a search or a cluster.
         """
         self._fitted, self.n_iter_ = state, state.passes
-        self.__dict__.pop("history_", None)
+        for name in ("history_", "refit_"):
+            self.__dict__.pop(name, None)
+        if state.refit is not None:
+            self.refit_ = state.refit
         if state.history is not None:
             self.history_ = state.history
         if state.classes is not None:
@@ -310,6 +315,12 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._clear_cached()
         return self
+
+    @property
+    def state_(self) -> FittedState:
+        """The result of training: all that is needed to predict and to train further."""
+        check_is_fitted(self, "_fitted")
+        return self._fitted
 
     def amend(self, **parts: Any) -> Self:
         """Replace some attributes of the fitted state.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.health.watch import DivergenceWatch
 from thresher.model.model import Model, Output
+from thresher.rules import RULES
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
 from thresher.training.outputs_factory import OutputsFactory
@@ -32,9 +33,11 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
     state : dict
         The attributes that this version or version 0.1.0 pickled; this version's are unchanged.
     """
+    table = RULES[cls.rule].parameters
+    later = {name for name in cls._get_param_names() if name in table and name not in state}
+    state = {**{name: table[name].default_for(cls.task) for name in later}, **state}
     if "_made_of" not in state:
         return state
-    state = dict(state)
     (params, rows), width = state.pop("_made_of"), state.pop("_width")
     elsewhere = state.pop("_elsewhere", None)
     fitted = FittedState(
@@ -78,7 +81,8 @@ def _remake(cls: Any, state: dict[str, Any]) -> Any:
     """Return an estimator for a model of a search; it predicts, but its training is over."""
     model: Model = state["_model"]
     names = cls().get_params(deep=False)
-    params, made_of = {name: state[name] for name in names}, state["_made_of"]
+    params = {name: state.get(name, default) for name, default in names.items()}
+    made_of = state["_made_of"]
     weights = [
         Output(model.indices[a:b], model.weights[a:b], float(intercept))
         for a, b, intercept in zip(

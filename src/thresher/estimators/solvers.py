@@ -18,7 +18,7 @@ from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError
 from thresher.estimators.linear import LinearEstimator
-from thresher.losses import LOSSES
+from thresher.losses import LOSSES, Task
 from thresher.model.model import Output
 from thresher.rules import core_args
 from thresher.training.fitted import FittedState
@@ -39,7 +39,7 @@ class WholeMatrixEstimator(LinearEstimator):
                 "needs rows with one label each, and these have lists of labels",
                 owner=type(self).__name__,
             )
-        check = self._label_check(classes)
+        check = label_check(self.task, self._loss(), classes)
         rows = gather(source, check)
         X, seen = rows.compact() if source.named else (rows.matrix(), None)
         if eval_set is not None and is_source(eval_set):
@@ -48,37 +48,62 @@ class WholeMatrixEstimator(LinearEstimator):
             eval_set = (others.matrix_of(columns), tidy(others.labels))
         options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
         self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
-        state = replace(self._fitted, reading=source.described(), kinds=source.kinds or None)
-        if seen is not None:
-            state = _renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
-        if run.names and source.named and source.rereadable:
-            keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
-            state.names = source.names(keys.tolist(), state.kinds) or None
-        return self.take(state)
+        return self.take(of_source(self._fitted, source, seen, run.names))
 
-    def _label_check(self, classes: Any) -> Callable[[Block], Any]:
-        """Return a function that raises an error, with its place, for a label not in `classes`."""
-        low = LOSSES[self._loss()].low
-        if self.task == "regressor":
-            return NumericLabels(self._loss()).targets
-        if isinstance(classes, str) and classes == "binary":
-            return TwoClasses(low).targets
-        if classes is None or isinstance(classes, str):
-            arriving = ArrivingClasses(
-                low
-            )  # refuses rows without label, and text mixed with numbers
-            return lambda block: arriving.arrivals(block, None)
-        return ManyClasses(classes, low).targets
+
+def label_check(task: Task, loss: str, classes: Any) -> Callable[[Block], Any]:
+    """Return a function that raises an error, with its place, for a label not in `classes`.
+
+    Parameters
+    ----------
+    task : {"classifier", "regressor"}
+    loss : str
+    classes : array, "binary", "arriving" or None
+        As for `fit`.
+    """
+    low = LOSSES[loss].low
+    if task == "regressor":
+        return NumericLabels(loss).targets
+    if isinstance(classes, str) and classes == "binary":
+        return TwoClasses(low).targets
+    if classes is None or isinstance(classes, str):
+        arriving = ArrivingClasses(low)  # refuses rows without label, and text mixed with numbers
+        return lambda block: arriving.arrivals(block, None)
+    return ManyClasses(classes, low).targets
+
+
+def of_source(
+    state: FittedState, source: Source, seen: NDArray[np.uint64] | None, names: bool
+) -> FittedState:
+    """Return the state of a fit to the rows of a source that were read into memory.
+
+    Parameters
+    ----------
+    state : FittedState
+        The state of the fit to the matrix.
+    source : Source
+    seen : array of uint64 or None
+        The feature of each column of the matrix; None: columns are features.
+    names : bool
+        Whether to look up the names of features, if the source has names.
+    """
+    state = replace(state, reading=source.described(), kinds=source.kinds or None)
+    if seen is not None:
+        state = _renumbered(state, seen, 2**64 if source.bits is None else 1 << source.bits)
+    if names and source.named and source.rereadable:
+        keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
+        state.names = source.names(keys.tolist(), state.kinds) or None
+    return state
 
 
 def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:
     """Return a state whose columns are these features; its training cannot continue."""
     weights = [o._replace(keys=features[o.keys.astype(np.intp)]) for o in state.learned()]
-    extras, evidence = dict(state.extras), state.extras.get("evidence")
-    if evidence is not None:
+    extras = dict(state.all_extras())
+    if (evidence := extras.get("evidence")) is not None:
         known = features[evidence.features.astype(np.intp)]
         extras["evidence"] = replace(evidence, features=known)
-    return replace(state, weights=weights, extras=extras, width=width, final=True)
+    return replace(state, weights=weights, outputs=None, extras=extras, width=width, final=True)
 
 
 class MatrixEstimator(WholeMatrixEstimator):

@@ -44,7 +44,11 @@ def labels(decision: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]
     return np.asarray(classes[decision.argmax(axis=1) if several else (decision >= 0).astype(int)])
 
 
-def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
+def error_of(
+    scores: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    weights: NDArray[np.float64] | None = None,
+) -> float:
     """Return the error rate in percent.
 
     A row is correct if the score of its class is above the scores of all other classes. With two
@@ -56,6 +60,8 @@ def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
         For two classes, one score per row, above zero for class 1.
     classes : array of shape (rows,)
         Numbers of the classes.
+    weights : array of shape (rows,), optional
+        Weights of the rows.
 
     Examples
     --------
@@ -70,7 +76,10 @@ def error_of(scores: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
     own = scores[rows, classes]
     others = scores.copy()
     others[rows, classes] = -np.inf
-    return float(100.0 * np.mean(~(own > others.max(axis=1))))
+    wrong = ~(own > others.max(axis=1))
+    if weights is None:
+        return float(100.0 * np.mean(wrong))
+    return float(100.0 * np.average(wrong, weights=weights))
 
 
 def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import Any
 from thresher.losses import LOSSES, Task
 from thresher.rules.table import RULES
 
+OF_THE_FIT = ("n_jobs", "refit")  # parameters of rules that their learners do not have
 _UNKNOWN_STEPS = 20_000  # for a rate that depends on the number of steps, if it is unknown
 
 
@@ -93,6 +94,8 @@ def standardises(rule: str, task: Task, params: Mapping[str, Any]) -> bool:
     """
     if task != "regressor" or not LOSSES[loss_of(rule, params)].degree:
         return False
+    if RULES[rule].standardises_in_core:
+        return False
     return not any(
         parameter.fixes_units
         and not isinstance(value := params.get(name, "auto"), str)
@@ -114,7 +117,7 @@ def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that a learner is built from; they cannot change afterwards."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
-    return {name: params[name] for name in names if name in params and name != "n_jobs"}
+    return {name: params[name] for name in names if name in params and name not in OF_THE_FIT}
 
 
 def core_parameters(
@@ -126,14 +129,16 @@ def core_parameters(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the core's arguments: numbers (flags are 0 and 1) and words, by name.
 
-    `rows` is the number of rows, or None if it is unknown. `width` is the number of features; the
-    norm of mirror descent depends on it. `standardised`: targets are standardised.
+    `rows` is the number of rows, each as often as its weight repeats it, or None if it is unknown.
+    `width` is the number of features; the norm of mirror descent depends on it. `standardised`:
+    targets are standardised.
     """
     spec = RULES[rule]
     values: dict[str, Any] = {"loss": spec.losses[0], "epsilon": 0.0, "quantile": 0.5}
     values |= {name: params[name] for name in (*values, "fit_intercept") if name in params}
-    values |= {name: params[name] for name in spec.own} | dict(spec.fixed)
-    if values["epsilon"] == "auto":
+    values |= {name: params[name] for name in spec.own if name not in OF_THE_FIT}
+    values |= dict(spec.fixed)
+    if values["epsilon"] == "auto" and "lanes" not in values:
         values["epsilon"] = epsilon_of(rule, values, standardised)
     for name, value in values.items():
         parameter = spec.parameters.get(name)
@@ -163,6 +168,11 @@ def core_parameters(
             values["relative"] = values[name] == "auto"
             if values["relative"]:
                 values[name] = auto
+    values.pop("passes", None)
+    if "lanes" in values:
+        values["relative_epsilon"] = values["epsilon"] == "auto"
+        if values["relative_epsilon"]:
+            values["epsilon"] = 1.0
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     number_values = {
         name: float(value)

@@ -206,6 +206,7 @@ MATRIX_RULES: dict[str, Rule] = {
         },
         without=("quantile", "passes", "tol", *ROW_BY_ROW),
         streams=False,
+        repeats_rows=False,
         no_lanes="it needs all rows at once",
         penalty="l1",
         estimators={
@@ -256,6 +257,7 @@ MATRIX_RULES: dict[str, Rule] = {
             *ROW_BY_ROW,
         ),
         streams=False,
+        repeats_rows=False,
         no_lanes="it needs all rows at once",
         estimators={"regressor": "HardThresholdRegressor"},
     ),

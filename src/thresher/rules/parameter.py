@@ -250,6 +250,15 @@ TARGET_NNZ = Parameter(
     optional=True,
 )
 
+REFIT = Parameter(
+    "With target_nnz: after the last pass, learn the kept weights again from the kept features "
+    "alone, without the penalty that chose them or with less of it, if that lowers the held-out "
+    "loss. The rows are read once more. Rows that can be read only once, and partial_fit, are not "
+    "refitted. False: keep the weights as the passes left them.",
+    True,
+    kind="flag",
+)
+
 
 def loss_parameter(losses: tuple[str, ...], regressor_default: str) -> Parameter:
     """Return the parameter `loss` of a rule."""

@@ -54,6 +54,9 @@ class Rule:
         The power of the norm that `rate_from_rows` is proportional to.
     streams : bool
         Whether it learns row by row; if not, it needs all rows at once.
+    repeats_rows : bool
+        Whether the weight of a row means repetitions: several steps. If not, the rule minimises a
+        sum of losses with these weights.
     needs_width : bool
         Whether the number of features must be known before training.
     diverges : bool
@@ -66,6 +69,13 @@ class Rule:
         Whether a learner records facts about its rows, which certificates need.
     steers : bool
         Whether the core adjusts the penalty towards target_nnz again after the last row.
+    scales_columns : bool
+        Whether columns of very different sizes do not matter.
+    standardises_in_core : bool
+        Whether the core standardises the targets of a regression; then the trainer does not.
+    refit_rule : str
+        The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
+        they stay as they are. A rule that has it also has the parameters target_nnz and refit.
     ends_by_itself : bool
         Whether training ends after a pass without updates.
     penalty : str or None
@@ -100,12 +110,16 @@ class Rule:
     auto_rate: Mapping[Task, float] = field(default_factory=dict)
     norm_power: int = -1
     streams: bool = True
+    repeats_rows: bool = True
     needs_width: bool = False
     diverges: bool = True
     no_lanes: str = ""
     separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
+    scales_columns: bool = False
+    standardises_in_core: bool = False
+    refit_rule: str = ""
     ends_by_itself: bool = False
     penalty: str | None = None
     auto_penalty: float = AUTO_GRAVITY

@@ -75,6 +75,11 @@ class GravityScale:
         The largest absolute value in the rows.
     rows : int
         Number of rows.
+    weight : float
+        Sum of the weights of the rows.
+    unit : float
+        The user's unit of gravities: `largest` is in units of standardised targets, if targets are
+        standardised.
 
     Examples
     --------
@@ -92,7 +97,8 @@ class GravityScale:
     ) -> None:
         self.loss = loss, epsilon, quantile
         self.centred, self.limit = centred, limit
-        self.rows, self.top, self.largest = 0, 0.0, 0.0
+        self.rows, self.weight, self.top, self.largest = 0, 0.0, 0.0, 0.0
+        self.unit = 1.0
         self._first = self._last = 0  # range of outputs in this reading
         self._clear()
 
@@ -110,6 +116,7 @@ class GravityScale:
             Number of outputs.
         """
         if len(self._keys) and self._slopes[0]:
+            self.weight = float(self._slopes[0])
             own, sums = self._sums[:, :1], self._sums[:, 1:]
             if self.centred:
                 sums -= own * (self._slopes[1:] / self._slopes[0])
@@ -209,7 +216,7 @@ def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64
     rule = RULES[estimator.rule]
     top = scale.largest * rule.penalty_reach
     if rule.penalty_unit == "gradients":
-        top *= scale.rows * estimator.passes
+        top *= scale.weight * estimator.passes
     elif rule.penalty_unit == "update":
         top = scale.top * estimator.eta0
     if not 0 < top < np.inf:
@@ -222,7 +229,7 @@ def default_gravities(estimator: Any, scale: GravityScale) -> NDArray[np.float64
 
 def gravity_scale_of(
     estimator: Any, source: Source | MatrixSource, limit: int, classes: Any = None
-) -> tuple[GravityScale, float]:
+) -> GravityScale:
     """Return the scale of a source; reads it several times if memory requires it.
 
     Raises ParameterError if the unit of the estimator's l1 does not depend on the rows.
@@ -235,13 +242,6 @@ def gravity_scale_of(
         Largest size of the gradients, in bytes.
     classes : array, optional
         All labels of a source; by default the source is read once more to find them.
-
-    Returns
-    -------
-    GravityScale
-        In units of standardised targets, if targets are standardised.
-    float
-        The user's unit of gravities, in these units.
     """
     params, owner = estimator.get_params(deep=False), type(estimator).__name__
     if params.get("threshold", "scaled") == "paper":
@@ -280,9 +280,9 @@ def gravity_scale_of(
                 keys, starts = np.asarray(native.keys), np.asarray(native.starts)
                 values = np.asarray(native.values)
                 scale.add_sparse(values, keys, starts, targets.__getitem__, weights)
-    if targets_scale is None or targets_scale.sd == 0:
-        return scale, 1.0
-    return scale, targets_scale.unit / targets_scale.sd
+    if targets_scale is not None and targets_scale.sd > 0:
+        scale.unit = targets_scale.unit / targets_scale.sd
+    return scale
 
 
 def is_scaled(estimator: Any) -> bool:

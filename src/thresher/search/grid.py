@@ -20,6 +20,7 @@ from thresher.training.lanes import Lane
 from thresher.training.scores import SCORES, Score
 
 _STEERED = (("target_nnz", None, "l1 is steered after the last row"),)
+_REFITTED = (("refit", False, "the rows are not read again with target_nnz"),)
 # Parameters of a reading of the rows: points that differ in them train separately.
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
 
@@ -198,6 +199,7 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
         ("max_density", None, "each model would stop at another time"),
         ("center", False, "each fold has another mean"),
         *(_STEERED if RULES[rule].steers else ()),
+        *(_REFITTED if params.get("target_nnz") is not None else ()),
     ):
         if params.get(name, allowed) != allowed:
             raise ParameterError(
@@ -219,7 +221,7 @@ def runs_of(points: Sequence[GridPoint]) -> list[list[GridPoint]]:
 def lanes_of(
     rule: str,
     params: Mapping[str, Any],
-    rows: int | None,
+    steps: int | None,
     width: int,
     clock: int = 0,
     classes: int = 2,
@@ -233,8 +235,8 @@ def lanes_of(
         A key of ``RULES``.
     params : mapping
         All parameters of an estimator of this rule.
-    rows : int or None
-        Rows it learns from in a pass, if known.
+    steps : int or None
+        Steps it makes in a pass, if known.
     width : int
         Number of features.
     clock : int
@@ -248,6 +250,6 @@ def lanes_of(
     plain = {**params, **({"certify": False} if "certify" in params else {})}
     if core_args.waits_for_rows(rule, params, standardised):
         plain[rate] = 1.0  # replaced after the first rows
-    numbers, words = core_args.core_parameters(rule, plain, rows, width, standardised)
+    numbers, words = core_args.core_parameters(rule, plain, steps, width, standardised)
     targets = range(classes) if classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

@@ -53,10 +53,11 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     Otherwise all rows are shuffled together, not the rows of each fold separately.
 
     Points that differ in `passes`, `shuffle`, `random_state`, `store`, `dtype` or `class_weight`
-    train in groups, one group after the other. So do splits with their own order of rows, and all
-    splits with class_weight="balanced". `tol`, `max_density`, `center`, and `target_nnz` of FTRL
-    are not allowed, because models that train together cannot stop or be centred separately. The
-    `callback` of the estimator is called only in the final fit.
+    train in groups, one group after the other. So do regressors that standardise their targets and
+    regressors that do not, splits with their own order of rows, and all splits with
+    class_weight="balanced". `tol`, `max_density`, `center`, and `target_nnz` of FTRL are not
+    allowed, because models that train together cannot stop or be centred separately. The `callback`
+    of the estimator is called only in the final fit.
 
     Parameters
     ----------

@@ -67,7 +67,9 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         of other rules. By default 15 values with equal ratios, from almost all weights nonzero to
         almost none. The largest makes all weights zero at the optimum; it is three times larger
         for rules whose last steps leave some weights nonzero. The default needs one more reading
-        of a source, or several if the gradients of all classes do not fit in memory.
+        of a source, or several if the gradients of all classes do not fit in memory. With the
+        default, a regressor standardises its targets, if no other parameter has a number in the
+        units of y; with given values it does not.
     cv : int, splitter, iterable of splits or "progressive", default=None
         As in `GridSearchCV`. For a source, the number of folds; a hash of the row's number decides
         the fold of a row. "progressive", only for sources: rows are scored before they are
@@ -89,7 +91,7 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     param_name_ : str
         The parameter that was varied: "gravity" or "l1".
     gravities_ : array of shape (gravities,)
-        Its values, increasing.
+        Its values, increasing, in the units of y.
     errors_ : array of shape (gravities,)
         Mean error over the folds; NaN if a model of a fold or of all rows diverged.
     standard_errors_ : array of shape (gravities,)
@@ -296,20 +298,19 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Targets of a regression are standardised if no number is given for a parameter that depends
         on their units. The lanes then have gravities in units of standardised targets.
         """
-        name, unit, standardised = self.param_name_, 1.0, False
-        if given is None:
-            scale, unit = gravity_scale_of(self.estimator, source, limit, classes)
-            given, standardised = (
-                default_gravities(self.estimator, scale),
-                is_scaled(self.estimator),
-            )
-        self.gravities_ = given * unit
+        name = self.param_name_
+        if given is not None:
+            self.gravities_ = given
+            return points_of(self.estimator, {name: given.tolist()})
+        scale = gravity_scale_of(self.estimator, source, limit, classes)
+        own = default_gravities(self.estimator, scale)
+        self.gravities_ = own * scale.unit
         points = points_of(self.estimator, {name: self.gravities_.tolist()})
-        if not standardised:
+        if not is_scaled(self.estimator):
             return points
         return [
             replace(point, standardised=True, lane_params={**point.params, name: gravity})
-            for point, gravity in zip(points, given.tolist(), strict=True)
+            for point, gravity in zip(points, own.tolist(), strict=True)
         ]
 
     def _conclude(self, splits: int, found: _Results, views: Mapping[int, Any]) -> None:

@@ -26,6 +26,7 @@ from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
 from thresher.search.trained import TrainedModels
+from thresher.training.class_weights import class_factors
 from thresher.training.lane_outputs import LanePlan
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
@@ -139,13 +140,15 @@ class Search:
         return self.splits.features
 
     def _job(self, plan: TrainingPlan, point: GridPoint, split: int) -> ModelJob:
-        rows, classes = self.splits.rows_in(split), max(plan.labels.outputs, 2)
+        labels = self._labels(plan, split)
+        factors = class_factors(point.params.get("class_weight"), labels, plan.owner, strict=False)
+        steps, classes = self.splits.steps_in(split, factors), max(plan.labels.outputs, 2)
         width = max(self.splits.width or 0, 1)
         params = point.lane_params or point.params
         return ModelJob(
             point,
             split,
-            lanes_of(plan.rule, params, rows, width, split, classes, plan.standardised),
+            lanes_of(plan.rule, params, steps, width, split, classes, plan.standardised),
         )
 
     # ---- training and scoring ------------------------------------------------------------------
@@ -169,7 +172,7 @@ class Search:
     def _begin(self, group: ModelGroup) -> TrainedModels:
         """Make the models of a group, and their trainer."""
         jobs, params = group.jobs, group.jobs[0].point.params
-        labels = self._labels(group)
+        labels = self._labels(group.plan, group.splits[0])
         lanes = [lane for job in jobs for lane in job.lanes]
         source, seen = self.splits.visited(group.splits, params["shuffle"])
         in_memory, owner = isinstance(source, MatrixSource), group.plan.owner
@@ -201,11 +204,11 @@ class Search:
         )
         return TrainedModels(self.estimator, jobs, trainer)
 
-    def _labels(self, group: ModelGroup) -> Labels:
+    def _labels(self, plan: TrainingPlan, split: int) -> Labels:
         """Return the labels; with class_weight="balanced", with the rows per class of the split."""
-        labels = copy(group.plan.labels)
-        if group.plan.params.get("class_weight") == "balanced":
-            labels.counted = self.splits.counted(group.splits[0])
+        labels = copy(plan.labels)
+        if plan.params.get("class_weight") == "balanced":
+            labels.counted = self.splits.counted(split)
         return labels
 
     def _score(

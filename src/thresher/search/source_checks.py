@@ -93,7 +93,8 @@ def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], cl
     if not source.rereadable and len(runs_of(points)) > 1:
         raise ParameterError(
             f"{source} can be read only once: all points of the grid must have the same shuffle, "
-            f"store, dtype, class_weight and random_state"
+            f"store, dtype, class_weight and random_state, and for a regression all or none must "
+            f"standardise the targets in the same way"
         )
 
 

@@ -18,6 +18,7 @@ from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import GridPoint
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
+from thresher.training.class_weights import steps_in
 from thresher.training.lane_outputs import Seen
 from thresher.training.outputs import Order
 
@@ -72,8 +73,11 @@ class Splits(ABC):
         return False
 
     @abstractmethod
-    def rows_in(self, split: int) -> int | None:
-        """Return how many rows a split learns from in a pass, if a penalty depends on it."""
+    def steps_in(self, split: int, factors: NDArray[np.float64] | None) -> int | None:
+        """Return how many steps a split makes in a pass, if a penalty depends on it.
+
+        `factors` has a factor of the weights of rows for each class; None: all are 1.
+        """
 
     @abstractmethod
     def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
@@ -135,9 +139,15 @@ class MatrixSplits(Splits):
         """Tell whether a split repeats rows, or has its own order of rows."""
         return self.parts[split].trains_separately(shuffle)
 
-    def rows_in(self, split: int) -> int:
-        """Return how many rows a split learns from in a pass."""
-        return len(self.parts[split].train)
+    def steps_in(self, split: int, factors: NDArray[np.float64] | None) -> int:
+        """Return how many steps a split makes in a pass: one per row, if there are no weights."""
+        train, weights = self.parts[split].train, self.source.block.weights
+        of_rows = None if weights is None else weights[train]
+        if factors is not None:
+            assert self.class_numbers is not None
+            of_classes = factors[self.class_numbers[train]]
+            of_rows = of_classes if of_rows is None else of_classes * of_rows
+        return steps_in(of_rows, len(train))
 
     def counted(self, split: int) -> tuple[NDArray[np.int64], int]:
         """Return the number of training rows of a split, per class and in total."""
@@ -214,8 +224,8 @@ class SourceSplits(Splits):
             return TwoClasses(points[0].low)
         return ManyClasses(self.given, points[0].low)
 
-    def rows_in(self, split: int) -> None:
-        """Return None: on a stream, the default penalty decreases with the rows read so far."""
+    def steps_in(self, split: int, factors: NDArray[np.float64] | None) -> None:
+        """Return None: on a stream, the default penalty decreases with the steps so far."""
 
     def _all_counted(self) -> tuple[NDArray[np.int64], int]:
         assert self.survey is not None

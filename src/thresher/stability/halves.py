@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from thresher.errors import ParameterError
 from thresher.model.model import Model
 from thresher.model.supports import feature_numbers
+from thresher.rules import RULES
 
 
 class SelectionCounts:
@@ -55,7 +56,7 @@ def fit_pair(
         half_X, half_y, half_seed = X[rows], y[rows], int(rng.integers(2**31 - 1))
         supports = []
         for setting in settings:
-            fitted = seeded(clone(estimator).set_params(**setting), half_seed)
+            fitted = seeded(without_refit(clone(estimator).set_params(**setting)), half_seed)
             fitted.fit(half_X, half_y)
             supports.append(_support(fitted, X.shape[1], support_of))
         halves.append(supports)
@@ -86,6 +87,15 @@ def columns_of(X: Any, selected: NDArray[np.int64]) -> Any:
     starts = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
     parts = (X.data[kept], places[kept].astype(X.indices.dtype), starts.astype(X.indptr.dtype))
     return type(X)(parts, shape=(X.shape[0], len(selected)))
+
+
+def without_refit(estimator: Any) -> Any:
+    """Make an estimator keep the weights that target_nnz chose: a support needs no refit."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    spec = RULES.get(str(getattr(last, "rule", "")))
+    if spec is not None and spec.refit_rule:
+        last.set_params(refit=False)
+    return estimator
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from thresher import _core
 from thresher.data.matrix_source import MatrixSource
@@ -16,6 +17,7 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, GridPoint, check_searchable, lanes_of, point_of
 from thresher.search.model_groups import ModelJob, places
+from thresher.stability.halves import without_refit
 from thresher.stability.stream_halves import HalfAssigner
 from thresher.training.lane_outputs import LaneOutputs, LanePlan
 from thresher.training.observer import Observer
@@ -44,7 +46,8 @@ def checked_lanes(
             f"{owner}: param_name must be a parameter that may differ between models that train "
             f"together, one of {', '.join(able)}; got {varied!r}"
         )
-    points = [point_of(estimator, number, value) for number, value in enumerate(values)]
+    plain = without_refit(clone(estimator))
+    points = [point_of(plain, number, value) for number, value in enumerate(values)]
     if points[0].params.get("class_weight") == "balanced":
         raise ParameterError(
             f"{owner}: class_weight='balanced' depends on all rows of a half; give a dict of "

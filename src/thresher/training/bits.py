@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 
 from thresher.errors import ModelFileError
+from thresher.rules import RULES
 
 FIRST = 1  # the number of a behaviour that has never changed
 
@@ -21,7 +22,8 @@ BITS: dict[str, int] = {
     "hashing": 1,  # the function from the name of a feature to its number
     "summation": 1,  # the order in which products of a row, and losses of rows, are added
     "defaults": 1,  # the values of "auto"
-    "comparison": 2,  # how a comparison splits rows and chooses parameters
+    "comparison": 1,  # how a comparison splits rows and chooses parameters
+    "weights": 2,  # what the weight of a row means; 1: one step, times the weight
 }
 RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values have changed
     "adagrad": 2,  # l1
@@ -31,7 +33,9 @@ RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values ha
 }
 
 
-def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
+def bits_of(
+    rule: str, shuffle: bool, named: bool = False, weighted: bool = False
+) -> dict[str, int]:
     """Return the behaviours that a run depends on, with their numbers.
 
     Parameters
@@ -42,6 +46,8 @@ def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
         Whether rows are shuffled.
     named : bool
         Whether features have names.
+    weighted : bool
+        Whether rows have weights other than 1.
 
     Examples
     --------
@@ -51,6 +57,7 @@ def bits_of(rule: str, shuffle: bool, named: bool = False) -> dict[str, int]:
     names = ["summation", "defaults"]
     names += ["shuffling"] if shuffle else []
     names += ["hashing"] if named else []
+    names += ["weights"] if weighted and RULES[rule].repeats_rows else []
     return {name: BITS[name] for name in names} | {rule: RULE_BITS.get(rule, FIRST)}
 
 

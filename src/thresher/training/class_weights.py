@@ -1,4 +1,4 @@
-"""Weights of rows: sample weights times class weights."""
+"""Weights of rows: sample weights times class weights; a weight repeats its row."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from thresher.errors import BalanceError, ParameterError, setting
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.matrix_source import MatrixBlock
+
+_MOST_STEPS = 32  # of a row, as in the core (core/repeats.hpp)
 
 
 def class_factors(
@@ -100,3 +102,18 @@ def row_weights(
         return block.weights
     weights: NDArray[np.float64] = factors[targets.single()]
     return weights if block.weights is None else weights * block.weights
+
+
+def steps_in(weights: NDArray[np.float64] | None, rows: int) -> int:
+    """Return how many steps rows with these weights make in a pass.
+
+    Examples
+    --------
+    >>> steps_in(None, 3)
+    3
+    >>> steps_in(np.array([0.0, 0.5, 2.0, 2.5, 1000.0]), 5)
+    38
+    """
+    if weights is None:
+        return rows
+    return int(np.ceil(np.clip(np.nan_to_num(weights), 0.0, _MOST_STEPS)).sum())

@@ -18,6 +18,7 @@ from thresher.training.hooks import Hooks
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.records import LossTally
+from thresher.training.refit import Refit
 
 
 @dataclass
@@ -66,6 +67,9 @@ class FittedState:
         Options with which the source was read.
     place : Place or None
         The errors and nonzeros of all models of the search that chose this model.
+    refit : Refit or None
+        The weights kept by target_nnz, learned again, if they were; further training starts from
+        `outputs`.
     standardised : bool
         Whether the learners have standardised targets.
     """
@@ -91,6 +95,7 @@ class FittedState:
     kinds: dict[str, str] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     place: Place | None = None
+    refit: Refit | None = None
     standardised: bool = False
 
     @property
@@ -124,6 +129,8 @@ class FittedState:
 
     def learned(self) -> list[Output]:
         """Return the weights and the intercept of each output."""
+        if self.refit is not None and self.refit.outputs is not None:
+            return self.refit.outputs
         if self.weights is not None:
             return self.weights
         assert self.outputs is not None

@@ -18,6 +18,7 @@ from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args, validate
+from thresher.training.bank import fewer_lanes
 from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
@@ -25,6 +26,7 @@ from thresher.training.hooks import Hooks, MakeHooks
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
+from thresher.training.refit import Refit, message_of, obstacle, refit
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
 from thresher.training.shared_outputs import SharedOutputs
@@ -157,6 +159,8 @@ def fit(
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
+    if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
+        run.observer.tell("note", message=fewer_lanes(plan.labels.outputs, plan.width))
     capacity = _capacity(plan, before)
     trainer = Trainer(
         plan,
@@ -185,7 +189,9 @@ def fit(
     try:
         first = before is None and not trainer.older
         trainer.hooks.conclude(trainer, first, trainer.complete)
+        refitted = _refitted(spec, trainer) if trainer.refits else None
         state = _state(spec, trainer, requested, passes, before, multilabel)
+        state.refit = refitted
         if run.names:
             state.names = {**(state.names or {}), **_names(trainer, state)} or None
     except Stopped:  # while rows were read again
@@ -238,6 +244,9 @@ def learn_once(
         trainer.records.watch = before.watch if RULES[spec.rule].diverges else None
         if before.kinds:
             trainer.kinds = {**source.kinds, **before.kinds}
+    if plan.refits and (before is None or before.refit is not None):  # once, not in each call
+        why = "partial_fit sees each row once"
+        trainer.options.observer.warn(message_of(spec.owner, why))
     passes = max(1, 0 if before is None else before.passes)
     failure: BaseException | None = None
     steps = trainer.records.steps
@@ -272,6 +281,28 @@ def known_labels(spec: Specification, source: Source | MatrixSource, before: Fit
     by_lane = np.empty(len(classes), classes.dtype)
     by_lane[before.outputs.lane_of] = classes
     return ArrivingClasses(low, sets, by_lane.tolist(), classes.dtype if in_memory else None)
+
+
+def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
+    """Learn the weights kept by target_nnz again; None: they stay as they are."""
+    plan, records, observer = trainer.plan, trainer.records, trainer.options.observer
+    kept = trainer.outputs.outputs(plan.average, plan.target)
+    if not any(len(output.keys) for output in kept):
+        return None
+    why = obstacle(plan, trainer.source)
+    if why:
+        observer.warn(message_of(spec.owner, why))
+        return None
+    found = refit(trainer, kept)
+    observer.tell("note", message=str(found))
+    if found.outputs is not None and records.history and trainer.passes_kept == trainer.number:
+        last, valid = records.history[-1], trainer.valid
+        loss = None if valid is None or not valid.rereadable else last.valid_loss
+        if loss is not None and valid is not None:
+            loss = trainer.valid_loss(valid, found.outputs)
+        nonzeros = sum(len(output.keys) for output in found.outputs)
+        records.history[-1] = last._replace(nonzeros=nonzeros, valid_loss=loss)
+    return found
 
 
 def without_weights(owner: str) -> str:

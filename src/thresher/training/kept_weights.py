@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,25 +10,23 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.targets import Losses, Targets
-from thresher.model.model import Model
+from thresher.model.model import Model, Output
 from thresher.model.predict import learners_of
-from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
     from thresher.training.plan import TrainingPlan
 
 
 class KeptWeights:
-    """The weights that a model with `target_nnz` keeps of the current outputs.
+    """The weights that a model with `target_nnz` keeps.
 
     Parameters
     ----------
-    outputs : Outputs
+    kept : sequence of Output
     plan : TrainingPlan
     """
 
-    def __init__(self, outputs: Outputs, plan: TrainingPlan) -> None:
-        kept = outputs.outputs(plan.average, plan.target)
+    def __init__(self, kept: Sequence[Output], plan: TrainingPlan) -> None:
         model = Model.of(kept, n_features=2**64, classes=None, loss=plan.loss)
         self._learners = learners_of(model, 0)
 

@@ -20,6 +20,7 @@ from thresher.rules import RULES
 from thresher.training.lanes import Lane, LaneTeam, bytes_of
 from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
+from thresher.training.target_scale import TargetScale
 
 _WORK = 1 << 26  # nonzeros times lanes that are learned in one call
 _MOST = 1 << 22  # nonzeros that are learned in one call
@@ -45,6 +46,8 @@ class LaneOutputs(Outputs):
         The plan that made the team.
     lanes : array of int, optional
         Numbers of the lanes to use; by default all.
+    scale : TargetScale, optional
+        The scale of the targets of each clock, if they are standardised.
 
     Attributes
     ----------
@@ -58,18 +61,16 @@ class LaneOutputs(Outputs):
         averages: Sequence[bool],
         plan: LanePlan,
         lanes: NDArray[np.int64] | None = None,
+        scale: TargetScale | None = None,
     ) -> None:
         self.team, self.averages, self.plan, self.full = team, averages, plan, set()
         self.lanes = np.arange(len(team)) if lanes is None else lanes
-        self.clocks = np.array([lane.clock for lane in plan.lanes], np.int64)
-        self.scale = plan.factory(1).scale(int(self.clocks.max()) + 1)
+        self.scale = scale
         self.before: Before | None = None
 
     def part(self, lanes: NDArray[np.int64]) -> LaneOutputs:
         """Return some of the lanes, as the outputs of one model."""
-        made = LaneOutputs(self.team, self.averages, self.plan, lanes)
-        made.scale = self.scale
-        return made
+        return LaneOutputs(self.team, self.averages, self.plan, lanes, self.scale)
 
     def __len__(self) -> int:
         return len(self.lanes)
@@ -166,6 +167,7 @@ class LaneOutputs(Outputs):
         assert self.scale is not None
         if seen is not None:
             seen = np.ascontiguousarray(seen[:, : self.scale.clocks])
+        clocks = self._clocks(self.lanes)
         found = []
         while first < last:
             made = self.scale.standardise(y, weights, order, first, last, seen)
@@ -175,7 +177,7 @@ class LaneOutputs(Outputs):
             )
             if raw is not None:
                 rows = np.arange(first, made.end) if order is None else order[first : made.end]
-                labels, sds = made.labels[rows][:, self.clocks], made.sds[rows][:, self.clocks]
+                labels, sds = made.labels[rows][:, clocks], made.sds[rows][:, clocks]
                 found.append(y[rows, None] + sds * (raw - labels))
             first = made.end
         return np.concatenate(found) if found else None
@@ -206,8 +208,11 @@ class LaneOutputs(Outputs):
         finite: bool = True,
     ) -> NDArray[np.float64]:
         """Return raw predictions of some lanes; parameters are those of `LaneTeam.predict`."""
-        raw = self.team.predict(batch, lanes, rows, average, finite)
-        return raw if self.scale is None else self.scale.restored(raw, self.clocks[lanes])
+        raw = self.team.predict(batch, lanes, rows, average, finite=finite)
+        return raw if self.scale is None else self.scale.restored(raw, self._clocks(lanes))
+
+    def _clocks(self, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self.plan.lanes[lane].clock for lane in lanes.tolist()], np.int64)
 
     def output(self, number: int, average: bool = False) -> Output:
         """Return the weights and the intercept of a lane."""
@@ -217,7 +222,8 @@ class LaneOutputs(Outputs):
 
     def _restored(self, output: Output, lane: int) -> Output:
         """Return an output in the user's units."""
-        return output if self.scale is None else self.scale.output(output, int(self.clocks[lane]))
+        scale = self.scale
+        return output if scale is None else scale.output(output, self.plan.lanes[lane].clock)
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
         """Return the weights and the intercept of each lane: means where `averages` is true."""
@@ -320,7 +326,10 @@ class LanePlan(TrainingPlan):
         if self.waits_for_rows:  # the lanes are made again when the rate is known
             features = min(features, 1)
         team = LaneTeam(self.core, self.store, self.dtype, features, self.lanes, self.n_jobs)
-        return LaneOutputs(team, self.averages, self)
+        scale = None
+        if self.standardised:
+            scale = self.factory(1).scale(1 + max(lane.clock for lane in self.lanes))
+        return LaneOutputs(team, self.averages, self, scale=scale)
 
     def bytes_of(self, features: int) -> int:
         """Estimate the memory of the lanes with this number of features."""

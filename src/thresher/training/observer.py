@@ -58,12 +58,14 @@ class Observer:
 
         Parameters
         ----------
-        event : {"pass", "record", "checkpoint", "resumed", "trained", "note"}
-            Rules that learn row by row send "pass", rules that need all rows send "record".
+        event : {"pass", "record", "checkpoint", "resumed", "trained", "candidate", "note"}
+            Rules that learn row by row send "pass", rules that need all rows send "record". A race
+            of rules (`thresher.SparseClassifier`) sends "candidate".
         **facts
             Facts of the event: ``message`` of a note; ``number``, ``loss`` and ``record`` of a
             pass; the fields of `thresher.Progress` of a record; ``examples`` and ``digest`` of a
-            checkpoint; ``mean_loss`` and ``seconds`` of finished training.
+            checkpoint; ``mean_loss`` and ``seconds`` of finished training; ``number``,
+            ``candidates``, ``name``, ``loss``, ``nonzeros`` and ``message`` of a candidate.
         """
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:

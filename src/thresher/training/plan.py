@@ -26,7 +26,8 @@ from thresher.health import columns
 from thresher.health.watch import ColumnScaleWarning
 from thresher.losses import LOSSES, Task
 from thresher.rules import RULES, core_args
-from thresher.training.class_weights import class_factors
+from thresher.training.bank import lanes_for
+from thresher.training.class_weights import class_factors, row_weights, steps_in
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.shared_outputs import SparseOutputs
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.matrix_source import MatrixBlock
     from thresher.data.source import Source
+    from thresher.training.kept_rows import KeptRows
     from thresher.training.observer import Observer
 
 _FIRST_ROWS = 100  # rows whose norms decide a rate
@@ -62,7 +64,8 @@ class TrainingPlan:
     grows : bool
         Whether features at or above `width` may occur; a dense store then grows.
     rows : int or None
-        Number of rows, if it is known and a penalty depends on it.
+        Number of steps in a pass, if it is known and a penalty depends on it: the number of rows,
+        or more or less if rows have weights.
     passes : int
     shuffle : str or bool
     seed : int
@@ -163,6 +166,8 @@ class TrainingPlan:
         grows = False
         if width is None:
             width, grows = _width(rule, params, source, owner)
+        if params.get("lanes") == "auto":
+            params["lanes"] = lanes_for(params, labels.outputs, 0 if width == 2**64 else width)
         plan = cls(
             rule=rule,
             task=task,
@@ -183,8 +188,15 @@ class TrainingPlan:
         counted = plan.store == "nonzero" or params.get("class_weight") == "balanced"
         if counted and isinstance(source, MatrixSource) and not once:
             labels.count(source.block)
-        plan.class_factors()  # raises an error for bad class weights
-        return plan
+        factors = plan.class_factors()  # raises an error for bad class weights
+        if once or not isinstance(source, MatrixSource):
+            return plan
+        weights = source.block.weights
+        if factors is not None:
+            weights = row_weights(source.block, labels.targets(source.block), factors)
+        if weights is not None and source.only is not None:
+            weights = weights[source.only]
+        return replace(plan, rows=steps_in(weights, source.rows or 0))
 
     # ---- values derived from the parameters ----------------------------------------------------
 
@@ -208,6 +220,12 @@ class TrainingPlan:
         """Largest number of nonzero weights per output; None: no limit."""
         target: int | None = self.params.get("target_nnz")
         return target
+
+    @property
+    def refits(self) -> bool:
+        """Whether the weights kept by target_nnz are learned again after the last pass."""
+        able = bool(RULES[self.rule].refit_rule) and self.target is not None
+        return able and bool(self.params.get("refit"))
 
     @property
     def store(self) -> str:
@@ -398,7 +416,7 @@ def _width(
     return (0, not source.named) if hashed else (1, True)
 
 
-def norm_of(block: Block) -> float:
+def norm_of(block: Block | KeptRows) -> float:
     """Return the median norm of the first rows, so that a few huge rows do not change it.
 
     It is 1 if most rows are empty, or have values that are not finite.

@@ -35,8 +35,6 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values: dict[str, Any] = {"rule": plan.rule}
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
-    if not plan.standardised:
-        values = core_args.with_numbers(plan.rule, values)
     values |= {"seed": plan.seed, "tol": plan.tol}
     values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
     values |= source.identity()
@@ -54,9 +52,9 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     return found
 
 
-def _bits(trainer: Trainer) -> dict[str, int]:
+def _bits(trainer: Trainer, weighted: bool) -> dict[str, int]:
     plan = trainer.plan
-    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named)
+    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named, weighted)
 
 
 def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
@@ -72,7 +70,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
     }
     about = {
         "options": identity(t),
-        "bits": _bits(t),
+        "bits": _bits(t, not t.unit_weights),
         "source": t.source.facts(),
         "learning": learning,
         "standardised": t.plan.standardised,
@@ -113,13 +111,20 @@ def resume(trainer: Trainer) -> bool:
             f"{path}: is from a rule that needs all rows at once, and the rule {t.plan.rule} "
             f"learns row by row"
         )
-    check_bits(about.get("bits"), _bits(t), path, saved.version)
+    # Version 0.1.0 did not write `course`: of weights, only those of classes are known.
+    unit = about.get("course", {"unit_weights": t.requested.get("class_weight") is None})
+    check_bits(about.get("bits"), _bits(t, not unit["unit_weights"]), path, saved.version)
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
     if t.plan.standardised and not about.get("standardised", False):
         t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
-    _check_options(path, about["options"], identity(t), t.requested)
+    before, now = about["options"], identity(t)
+    if not t.plan.standardised:
+        before, now = (core_args.with_numbers(t.plan.rule, values) for values in (before, now))
+    _check_options(path, before, now, t.requested)
+    # Versions before the parameter `refit` did not refit.
+    t.refits = t.refits and "refit" in about["options"]
     t.ended = about.get("ended") is not None
     if t.ended and about["ended"] != t.plan.passes:
         raise ModelFileError(

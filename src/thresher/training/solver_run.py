@@ -82,6 +82,11 @@ class SolverRun:
         if self.options.resume:
             self._resume()
 
+    @cached_property
+    def _weighted(self) -> bool:
+        weights = self.rows[2] if len(self.rows) > 2 else None
+        return weights is not None and bool((np.asarray(weights) != 1.0).any())
+
     # ---- random numbers ------------------------------------------------------------------------
 
     @cached_property
@@ -170,7 +175,7 @@ class SolverRun:
         whole = {
             "run": KIND,
             "rule": self.rule,
-            "bits": bits_of(self.rule, shuffle=True),
+            "bits": bits_of(self.rule, shuffle=True, weighted=self._weighted),
             "parameters": self._described(),
             "random_state": _shown(self.params.get("random_state")),
             "seed": self.seed,
@@ -193,7 +198,7 @@ class SolverRun:
             return
         about = saved.about
         self._check(about)
-        now = bits_of(self.rule, shuffle=True)
+        now = bits_of(self.rule, shuffle=True, weighted=self._weighted)
         check_bits(about["bits"], now, self.options.checkpoint, saved.version)
         if self.params.get("random_state") is None:
             self.seed = about["seed"]

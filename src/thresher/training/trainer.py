@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,6 +16,7 @@ from thresher.data.read_options import Stopped
 from thresher.data.targets import Targets
 from thresher.data.visits import Visit
 from thresher.errors import DataError
+from thresher.model.model import Output
 from thresher.rules import RULES
 from thresher.training import resuming
 from thresher.training.arriving_classes import add_classes, arrivals, drop_missing_classes
@@ -77,6 +79,8 @@ class Trainer:
         Number of rows learned in the last pass.
     unit_weights : bool
         Whether all rows so far had weight 1.
+    refits : bool
+        Whether the weights kept by target_nnz are learned again afterwards.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class Trainer:
         self.plan, self.source, self.options = plan, source, options or RunOptions()
         self.requested = plan.params  # before the rate is computed from rows
         self._kinds: Mapping[str, str] = {}  # kinds of columns, if earlier rows decided them
+        self.refits = plan.refits
         self.hooks, self.valid, self.capacity = hooks or Hooks(), valid, capacity or Capacity(plan)
         self.records = records or Records(plan.average, plan.target)
         self.fresh = outputs is None
@@ -264,8 +269,11 @@ class Trainer:
         self.unit_weights &= weights is None or bool((weights == 1.0).all())
         watched = self.records.watch is not None and not self.begun
         if watched and targets.rows and len(targets):
-            self.records.expect(*self.plan.zero_loss(targets, weights))
-        if self.fresh and not self.begun:
+            scale, plan = self.outputs.scale, self.plan
+            if scale is not None and scale.sd > 0:  # of rows learned before
+                plan = replace(plan, known_scale=scale.known)
+            self.records.expect(*plan.zero_loss(targets, weights))
+        if self.fresh and not self.begun and not RULES[self.plan.rule].scales_columns:
             warn_of_columns(block, self.plan.owner, self.options.observer)
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
@@ -295,7 +303,7 @@ class Trainer:
         # First, because it may be interrupted: the state is still that after the last block.
         if self.outputs.scale is not None:
             self.outputs.scale.fixed = True  # later passes have the mean and sd of all rows
-        valid = None if self.valid is None else self._valid_loss(self.valid)
+        valid = None if self.valid is None else self.valid_loss(self.valid)
         if self.records.steps == 0:
             raise DataError(f"{self.source}: no rows to learn from")
         self.number, self.position, self.block = self.number + 1, None, 0
@@ -328,8 +336,11 @@ class Trainer:
     def kinds(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds
 
-    def _valid_loss(self, source: Source | MatrixSource) -> float:
-        loss, digest = mean_loss(source, self.plan, self.outputs, self.capacity, self.kinds)
+    def valid_loss(
+        self, source: Source | MatrixSource, kept: Sequence[Output] | None = None
+    ) -> float:
+        """Return the loss on the validation rows, of the outputs or of the weights `kept`."""
+        loss, digest = mean_loss(source, self.plan, self.outputs, self.capacity, self.kinds, kept)
         if self.valid_digest not in (None, digest):
             raise DataError(f"{source}: the rows have changed since they were last read")
         self.valid_digest = digest

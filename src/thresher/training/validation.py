@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from thresher import _core
 from thresher.errors import DataError
+from thresher.model.model import Output
 from thresher.training.capacity import Capacity
 from thresher.training.kept_weights import KeptWeights
 from thresher.training.outputs import Outputs
@@ -25,6 +26,7 @@ def mean_loss(
     outputs: Outputs,
     capacity: Capacity,
     kinds: Mapping[str, str],
+    kept: Sequence[Output] | None = None,
 ) -> tuple[float, int]:
     """Return the weighted mean loss on all rows of a source, and a digest of the rows.
 
@@ -38,9 +40,13 @@ def mean_loss(
         Makes the outputs grow for new features of these rows.
     kinds : mapping
         The kind of each column of a table.
+    kept : sequence of Output, optional
+        Weights to use instead of those of the outputs.
     """
     total, weight, digest = 0.0, 0.0, 0
-    kept = None if plan.target is None else KeptWeights(outputs, plan)
+    if kept is None and plan.target is not None:
+        kept = outputs.outputs(plan.average, plan.target)
+    few = None if kept is None else KeptWeights(kept, plan)
     for block in source.blocks(dtype=plan.dtype, kinds=kinds):
         capacity.grow_for(block, outputs)
         targets = plan.labels.targets(block)
@@ -50,7 +56,7 @@ def mean_loss(
             weights = np.ones(block.rows)
         rows = block.batch, targets, outputs.losses(plan.losses), weights
         try:
-            total += outputs.loss_on(*rows, plan.average) if kept is None else kept.loss(*rows)
+            total += outputs.loss_on(*rows, plan.average) if few is None else few.loss(*rows)
         except _core.DataError as error:
             raise DataError(f"validation rows: {block.located(error)}") from None
         weight += float(block.rows if weights is None else weights.sum())

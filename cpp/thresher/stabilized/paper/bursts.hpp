@@ -134,10 +134,11 @@ class Sweep {
       half<0>(Four<Cell>{cells[j], cells[j + 1], cells[j + 2], cells[j + 3]}).store(starts + j);
   }
 
-  void truncate(DenseStore<Cell>& store, Truncation<Real> truncation, std::int64_t K,
+  // `most_steps`: of a burst.
+  void truncate(DenseStore<Cell>& store, Truncation<Real> truncation, std::int64_t most_steps,
                 Ratios<Real>& found) {
     const std::size_t width = store.width();
-    if (++bursts_ == 256 || bursts_ * K > longest) spill();
+    if (++bursts_ == 256 || bursts_ * most_steps > longest) spill();
     Cell* cells = store.data();
     Real *starts = starts_.data(), *ratios = found.room(width);
     Count* counts = counts_.data();

@@ -1,8 +1,9 @@
 // Stabilized truncated SGD: Y. Ma, T. Zheng, "Stabilized Sparse Online Learning for Sparse Data",
 // JMLR 2017, Algorithms 2 to 4, with its misprints corrected.
 //
-// M paths of SGD learn from the rows, each in its own order. A burst is K steps of a path and then
-// a truncation, proportional to k_j, the number of steps of the burst whose row has feature j:
+// M paths of SGD learn from the rows, each in its own order. A burst is K rows of a path and then
+// a truncation, proportional to k_j, the number of steps of the burst whose row has feature j (a
+// row makes one step, or more if its weight says so: core/repeats.hpp):
 //
 //   w_j <- S(w_j, g0 k_j)                     (R-13.2: weights without a step do not change)
 //

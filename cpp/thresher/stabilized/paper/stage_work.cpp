@@ -36,11 +36,13 @@ void StageWork<Real>::listing_burst(Walk<Real>& walk, Cells& cells, Worker& work
   touched.begin();
   for (std::int64_t t = 0; t < plan.K; ++t) {
     walk.next();
-    const auto before = touched.mark();
-    const double slope = walk.slope(cells, worker.row, touched.lister());
-    touched.end_row(walk.count(), worker.row);
-    if (slope == 0.0 && rule_.counts_gradients) touched.back_to(before);
-    else walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
+    for (std::int64_t i = 0; i < walk.repeats(); ++i) {
+      const auto before = touched.mark();
+      const double slope = walk.slope(cells, worker.row, touched.lister(), rule_.eta);
+      touched.end_row(walk.count(), worker.row);
+      if (slope == 0.0 && rule_.counts_gradients) touched.back_to(before);
+      else walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
+    }
   }
   touched.truncate(cells, truncation(cells, plan), worker.ratios, worker.counts);
 }
@@ -51,11 +53,13 @@ void StageWork<Real>::sweeping_burst(Walk<Real>& walk, Cells& cells, Worker& wor
   typename Sweep<Real>::NoLister none;
   for (std::int64_t t = 0; t < plan.K; ++t) {
     walk.next();
-    const double slope = walk.slope(cells, worker.row, none);
-    if (slope != 0.0 || !rule_.counts_gradients)
-      walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
+    for (std::int64_t i = 0; i < walk.repeats(); ++i) {
+      const double slope = walk.slope(cells, worker.row, none, rule_.eta);
+      if (slope != 0.0 || !rule_.counts_gradients)
+        walk.move(cells, worker.row, static_cast<Real>(-rule_.eta * slope));
+    }
   }
-  worker.sweep.truncate(cells, truncation(cells, plan), plan.K, worker.ratios);
+  worker.sweep.truncate(cells, truncation(cells, plan), most_steps_ * plan.K, worker.ratios);
 }
 
 template <class Real>

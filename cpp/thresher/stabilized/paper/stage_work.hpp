@@ -1,5 +1,6 @@
-// The bursts of a stage of the published rule: each path makes n_K bursts of K steps and a
-// truncation. The paths are divided among the workers; their counts are then
+// The bursts of a stage of the published rule: each path makes n_K bursts of K rows and a
+// truncation. A row makes as many steps as its weight says (core/repeats.hpp),
+// and all of them are in one burst. The paths are divided among the workers; their counts are then
 // read by feature.
 //
 // Used by the rule on one machine (stabilized/paper/stabilized.hpp), and for the paths of one part
@@ -12,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "thresher/core/repeats.hpp"
 #include "thresher/core/threads.hpp"
 #include "thresher/stabilized/paper/bursts.hpp"
 #include "thresher/stabilized/paper/evidence.hpp"
@@ -48,6 +50,8 @@ class StageWork {
   StageWork(const Batch& batch, Paths<Real>& paths, const BurstRule& rule, std::size_t workers,
             bool zeros, double touched = 0.0)
       : paths_(paths), rule_(rule), touched_(touched) {
+    for (std::int64_t r = 0; batch.weights && r < batch.rows; ++r)
+      most_steps_ = std::max(most_steps_, repeats_of(batch.weights[r]).count);
     for (std::size_t w = 0; w < workers; ++w) workers_.emplace_back(paths.width(), workers);
     for (std::size_t m = 0; m < paths.count(); ++m) walks_.emplace_back(batch, paths, m, zeros);
   }
@@ -112,7 +116,7 @@ class StageWork {
     std::vector<std::uint64_t> purged;
   };
 
-  // K steps of one path, and the truncation.
+  // K rows of one path, and the truncation.
   void listing_burst(Walk<Real>& walk, Cells& cells, Worker& worker, const StagePlan& plan);
   void sweeping_burst(Walk<Real>& walk, Cells& cells, Worker& worker, const StagePlan& plan);
   Truncation<Real> truncation(const Cells& cells, const StagePlan& plan) const;
@@ -120,7 +124,8 @@ class StageWork {
 
   // A sweep costs per feature about a third of what the list costs per touched feature.
   bool sweep_is_faster(std::int64_t K) const {
-    return touched_ > 0.3 * static_cast<double>(paths_.width()) && K <= Sweep<Real>::longest;
+    return touched_ > 0.3 * static_cast<double>(paths_.width()) &&
+           most_steps_ * K <= Sweep<Real>::longest;
   }
 
   // Purged features stay 0 in every path.
@@ -136,6 +141,7 @@ class StageWork {
   std::vector<Walk<Real>> walks_;
   double touched_;  // mean number of features that a burst of the last stage saw
   bool sweeps_ = false;
+  std::int64_t most_steps_ = 1;  // of a row
 };
 
 }  // namespace thresher

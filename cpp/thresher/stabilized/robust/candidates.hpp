@@ -17,7 +17,7 @@ struct CandidateRows {
   std::vector<std::uint32_t> keys;     // positions in `ids`
   std::vector<Real> x;
   std::vector<double> labels, weights;
-  std::vector<double> norms;  // ||x||^2 of whole rows, times their weights
+  std::vector<double> norms;  // ||x||^2 of whole rows
 
   static constexpr std::uint32_t none = 0xFFFFFFFF;
 
@@ -42,7 +42,7 @@ struct CandidateRows {
         norm += v * v;
       });
       labels.push_back(source.label()), weights.push_back(source.weight());
-      norms.push_back(source.weight() * norm);
+      norms.push_back(norm);
     }
   }
 

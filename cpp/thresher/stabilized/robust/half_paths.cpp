@@ -1,11 +1,13 @@
 #include "thresher/stabilized/robust/half_paths.hpp"
+
+#include "thresher/core/repeats.hpp"
 #include "thresher/loss/losses.hpp"
 
 namespace thresher {
 
 template <class Real>
 PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& check_interrupt,
-                                   const Rows& rows, const RowSizes& sizes, std::int64_t stage,
+                                   const Rows& rows, double mean_norm, std::int64_t stage,
                                    std::int64_t passes) const {
   const auto n = static_cast<std::int64_t>(rows.count()), half = half_of(rows);
   const auto walks = [&](std::size_t number, Path& path) {
@@ -19,14 +21,14 @@ PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& chec
       for (std::int64_t& i : mixed) i = mine[static_cast<std::size_t>(i)];
       return mixed;
     };
-    walk(rows, sizes, passes, orders, path);
+    walk(rows, mean_norm, passes, orders, path);
   };
   return all_paths(team, check_interrupt, rows.ids.size(), walks);
 }
 
 template <class Real>
 PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& check_interrupt,
-                                  const Rows& rows, const RowSizes& sizes, std::int64_t stage,
+                                  const Rows& rows, double mean_norm, std::int64_t stage,
                                   std::int64_t passes,
                                   const std::function<double(std::size_t)>& start,
                                   double bias) const {
@@ -37,51 +39,64 @@ PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& check
     path.bias = bias;
     for (std::size_t i = 0; i < m; ++i) path.cells[i].w = static_cast<Real>(start(i));
     const auto orders = [&](std::int64_t pass) { return order(number, stage, pass, n); };
-    walk(rows, sizes, passes, orders, path);
+    walk(rows, mean_norm, passes, orders, path);
   };
   return all_paths(team, check_interrupt, m, walks);
 }
 
 template <class Real>
-void RobustPaths<Real>::walk(const Rows& rows, const RowSizes& sizes, std::int64_t passes,
+void RobustPaths<Real>::walk(const Rows& rows, double mean_norm, std::int64_t passes,
                              const std::function<std::vector<std::int64_t>(std::int64_t)>& orders,
                              Path& path) const {
   double t = 0.0, start = 0.0, window = 1.0;
   for (std::int64_t pass = 0; pass < passes; ++pass) {
     const std::vector<std::int64_t> order = orders(pass);
     if (pass == 0) {
-      const double total = static_cast<double>(passes) * static_cast<double>(order.size());
+      std::int64_t steps = 0;
+      for (const std::int64_t row : order)
+        steps += repeats_of(rows.weights[static_cast<std::size_t>(row)]).count;
+      const double total = static_cast<double>(passes) * static_cast<double>(steps);
       start = std::floor(total / 2), window = total - start;
     }
     for (const std::int64_t row : order) {
       if (path.should_stop()) return;
       const auto r = static_cast<std::size_t>(row);
-      const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
-      const double share = std::max(0.0, t++ - start) / window;
-      Real dot = 0;
-      for (std::size_t k = begin; k < end; ++k) dot += path.cells[rows.keys[k]].w * rows.x[k];
-      const double p = static_cast<double>(dot) + path.bias;
-      if (!std::isfinite(p))
-        throw Divergence("the weights diverged at row " + std::to_string(r) +
-                         ": lower eta0, or scale the rows");
-      const Outcome outcome = loss_(p, rows.labels[r]);
-      path.tally.add(outcome, rows.weights[r]);
-      const double g = rows.weights[r] * outcome.slope;
-      if (g == 0.0) continue;  // no gradient: no evidence
-      const double norm = std::max(sizes.norm, rows.norms[r]);
-      const double step = -eta_ * g / (norm > 0 ? norm : 1.0);
-      const double step_bias = -eta_ * g / std::max(sizes.weight, rows.weights[r]);  // its x is 1
-      const Real b = static_cast<Real>(share);
-      for (std::size_t k = begin; k < end; ++k) {
-        Cell& cell = path.cells[rows.keys[k]];
-        const Real u = static_cast<Real>(step * static_cast<double>(rows.x[k]));
-        cell.w += u, cell.late += b * u, cell.squares += u * u;
-        ++cell.updates;
+      const Repeats repeats = repeats_of(rows.weights[r]);
+      for (std::int64_t i = 0; i < repeats.count; ++i) {
+        const double late = std::max(0.0, t++ - start) / window;
+        const Outcome outcome = step(rows, r, repeats.weight, mean_norm, late, path);
+        if (i == 0) path.tally.add(outcome, rows.weights[r]);
       }
-      path.bias += step_bias, path.late_bias += share * step_bias;
     }
     if (pass == 0) set_z(path);
   }
+}
+
+template <class Real>
+Outcome RobustPaths<Real>::step(const Rows& rows, std::size_t r, double weight, double mean_norm,
+                                double late, Path& path) const {
+  const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
+  Real dot = 0;
+  for (std::size_t k = begin; k < end; ++k) dot += path.cells[rows.keys[k]].w * rows.x[k];
+  const double p = static_cast<double>(dot) + path.bias, y = rows.labels[r];
+  if (!std::isfinite(p))
+    throw Divergence("the weights diverged at row " + std::to_string(r) +
+                     ": lower eta0, or scale the rows");
+  const Outcome outcome = loss_(p, y);
+  const double largest = std::max(mean_norm, rows.norms[r]), norm = largest > 0 ? largest : 1.0;
+  double g = weight * outcome.slope;
+  if (weight > 1.0) g = loss_.long_slope(p, y, weight, eta_ * (rows.norms[r] / norm + 1.0));
+  if (g == 0.0) return outcome;                                 // no gradient: no evidence
+  const double move = -eta_ * g / norm, move_bias = -eta_ * g;  // the intercept's x is 1
+  const Real b = static_cast<Real>(late);
+  for (std::size_t k = begin; k < end; ++k) {
+    Cell& cell = path.cells[rows.keys[k]];
+    const Real u = static_cast<Real>(move * static_cast<double>(rows.x[k]));
+    cell.w += u, cell.late += b * u, cell.squares += u * u;
+    ++cell.updates;
+  }
+  path.bias += move_bias, path.late_bias += late * move_bias;
+  return outcome;
 }
 
 template <class Real>

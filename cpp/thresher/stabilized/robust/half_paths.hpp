@@ -22,12 +22,6 @@
 
 namespace thresher {
 
-// Means over all rows of all parts.
-struct RowSizes {
-  double norm;    // mean of weight times ||x||^2
-  double weight;  // mean weight
-};
-
 // The results of paths, summed in the order of the paths; indexed by positions in the rows' `ids`.
 struct PathSums {
   std::vector<double> z, w;  // z of the first pass, and the mean of the second half of the iterates
@@ -35,7 +29,7 @@ struct PathSums {
   std::vector<std::int64_t> updates;
   double bias = 0.0;
   double loss = 0.0, weight = 0.0;  // progressive
-  std::int64_t rows = 0;            // steps of all paths
+  std::int64_t rows = 0;            // that all paths have learned
 
   explicit PathSums(std::size_t features)
       : z(features), w(features), plus(features), minus(features), updates(features) {}
@@ -74,13 +68,14 @@ class RobustPaths {
   }
 
   // The evidence of a stage: pairs of paths learn from the two halves of random splits of the rows,
-  // from w = 0. The caller's thread sometimes calls `check_interrupt`, which throws on Ctrl-C.
+  // from w = 0. `mean_norm` is the mean of ||x||^2 over all rows of all parts, with their weights.
+  // The caller's thread sometimes calls `check_interrupt`, which throws on Ctrl-C.
   PathSums halves(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
-                  const RowSizes& sizes, std::int64_t stage, std::int64_t passes) const;
+                  double mean_norm, std::int64_t stage, std::int64_t passes) const;
 
   // Paths learn from all rows, each in its own orders, from the weights start(position) and a bias.
   PathSums whole(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
-                 const RowSizes& sizes, std::int64_t stage, std::int64_t passes,
+                 double mean_norm, std::int64_t stage, std::int64_t passes,
                  const std::function<double(std::size_t)>& start, double bias) const;
 
  private:
@@ -113,8 +108,13 @@ class RobustPaths {
   }
 
   // SGD over the rows of orders(0), orders(1), ...; sets z after the first pass.
-  void walk(const Rows& rows, const RowSizes& sizes, std::int64_t passes,
+  void walk(const Rows& rows, double mean_norm, std::int64_t passes,
             const std::function<std::vector<std::int64_t>(std::int64_t)>& orders, Path& path) const;
+
+  // A step of weight `weight` on a row; a share `late` of the averaged iterates is before it.
+  // Returns the loss before the step.
+  Outcome step(const Rows& rows, std::size_t r, double weight, double mean_norm, double late,
+               Path& path) const;
 
   static void set_z(Path& path);
 

@@ -44,7 +44,7 @@ class PartOf final : public RobustPart {
   RowsOfFeatures end() override {
     check(Phase::adding);
     for (std::size_t r = 0; r < rows_.count(); ++r)
-      norms_ += rows_.norms[r], weights_ += rows_.weights[r];
+      norms_ += rows_.weights[r] * rows_.norms[r], weights_ += rows_.weights[r];
     places_ = {};
     std::vector<std::uint32_t> order(counts_.keys.size()), now(order.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -77,15 +77,16 @@ class PartOf final : public RobustPart {
   }
   const std::vector<std::uint64_t>& features() const override { return rows_.ids; }
 
-  PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
+  PathSums halves(std::int64_t stage, double mean_norm, std::size_t jobs,
                   const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
-    return paths_.halves(team, check_interrupt, rows_, sizes, stage, paths_.stage_passes(rows_));
+    const std::int64_t passes = paths_.stage_passes(rows_);
+    return paths_.halves(team, check_interrupt, rows_, mean_norm, stage, passes);
   }
 
-  PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
+  PathSums whole(std::int64_t stage, double mean_norm, std::int64_t passes,
                  std::span<const double> start, double bias, std::size_t jobs,
                  const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
@@ -95,7 +96,7 @@ class PartOf final : public RobustPart {
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
     const auto at = [&](std::size_t i) { return start.empty() ? 0.0 : start[i]; };
-    return paths_.whole(team, check_interrupt, rows_, sizes, stage, passes, at, bias);
+    return paths_.whole(team, check_interrupt, rows_, mean_norm, stage, passes, at, bias);
   }
 
  private:

@@ -44,7 +44,8 @@ class RobustPart {
   virtual std::int64_t rows() const = 0;         // of weight above 0
   virtual std::int64_t refit_steps() const = 0;  // least number of steps of a path of whole()
   virtual double norms() const = 0;              // sum of their weights times ||x||^2
-  virtual double weights() const = 0;            // sum of their weights
+  virtual double weights() const = 0;            // sum of their weights; norms() divided by it,
+                                                 // over all parts, is `mean_norm` below
 
   // retain() removes all other features, drop() removes these; keys increase.
   virtual void retain(std::span<const std::uint64_t> keys) = 0;
@@ -52,10 +53,10 @@ class RobustPart {
   virtual const std::vector<std::uint64_t>& features() const = 0;
 
   // The part's paths on halves of its rows, or on all of them: see RobustPaths.
-  virtual PathSums halves(std::int64_t stage, const RowSizes& sizes, std::size_t jobs,
+  virtual PathSums halves(std::int64_t stage, double mean_norm, std::size_t jobs,
                           const CheckInterrupt& check_interrupt) const = 0;
   // `start`: one weight for each of features(), or empty to start from 0.
-  virtual PathSums whole(std::int64_t stage, const RowSizes& sizes, std::int64_t passes,
+  virtual PathSums whole(std::int64_t stage, double mean_norm, std::int64_t passes,
                          std::span<const double> start, double bias, std::size_t jobs,
                          const CheckInterrupt& check_interrupt) const = 0;
 };

@@ -4,7 +4,8 @@
 // Like stabilized/paper/stabilized.hpp it has several paths, counts of steps that had a gradient, a
 // selection probability, a purge that is final, a rejection share, and the mean of the paths. It
 // differs in how a feature is judged. M paths of SGD learn from random halves of the rows: two
-// paths from the two halves of one split, with several passes from w = 0. For each path,
+// paths from the two halves of one split, with several passes from w = 0. A row makes as many steps
+// as its weight says (core/repeats.hpp), all of them in one half. For each path,
 //
 //   z_j   sum of the updates of w_j in its first pass, divided by the root of the sum of their
 //         squares: k equal updates give sqrt(k), k random ones about 1, a single one gives 1
@@ -141,7 +142,7 @@ class Robust {
     rows.count_in(batch, width_, see, [](std::uint64_t) {});
     if (!counted) {
       for (std::size_t r = 0; r < rows.count(); ++r)
-        norms_ += rows.norms[r], weights_ += rows.weights[r];
+        norms_ += rows.weights[r] * rows.norms[r], weights_ += rows.weights[r];
       rows_ += static_cast<std::int64_t>(rows.count());
     }
     rows.copy_from(batch, width_, [this](std::uint64_t j) {
@@ -157,9 +158,8 @@ class Robust {
     return robust_target(target_, static_cast<double>(rows_), judged);
   }
 
-  RowSizes sizes() const {
-    return {norms_ / static_cast<double>(rows_), weights_ / static_cast<double>(rows_)};
-  }
+  // ||x||^2 of the rows so far: a mean with their weights.
+  double mean_norm() const { return norms_ / weights_; }
 
   // ---- a stage -------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class Robust {
   void one_stage(Team& team, const std::function<void()>& check_interrupt, const Rows& rows) {
     ++stage_;
     const std::int64_t passes = streams_ ? 2 : paths_.stage_passes(rows);
-    const PathSums sums = paths_.halves(team, check_interrupt, rows, sizes(), stage_, passes);
+    const PathSums sums = paths_.halves(team, check_interrupt, rows, mean_norm(), stage_, passes);
     taken_ += passes * paths_.half_of(rows);
     count(sums);
     for (std::size_t i = 0; i < rows.ids.size(); ++i) {
@@ -213,7 +213,7 @@ class Robust {
     ++stage_;
     const auto start = [&](std::size_t i) { return features_[rows.ids[i]].weight; };
     const PathSums sums =
-        paths_.whole(team, check_interrupt, rows, sizes(), stage_, passes, start, bias_);
+        paths_.whole(team, check_interrupt, rows, mean_norm(), stage_, passes, start, bias_);
     taken_ += passes * static_cast<std::int64_t>(rows.count());
     count(sums);
     for (std::size_t i = 0; i < rows.ids.size(); ++i) {

@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,15 +58,11 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
         if reading.get("on_bad_line", "error") != "error":  # the quarantine is for training rows
             reading["on_bad_line"] = "skip"
         test = _source(options, options.test, reading)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        X, y, X_test, y_test = gathered(train, test, _check(options, task))
-    for warning in caught:
-        print(f"warning: {warning.message}", file=sys.stderr)
+    rows = gathered(train, test, _check(options, task))
     if train.bad_lines.warning:
         print(f"warning: {train.bad_lines.warning}", file=sys.stderr)
     found = compare_rules(
-        X, y, X_test, y_test,
+        *rows,
         rules=None if options.rules is None else options.rules.split(","),
         loss=options.loss,
         task=task,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import TrainOptions
@@ -12,6 +13,7 @@ from thresher.cli.render.progress import TrainingProgress, progress_for, warning
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import fitted_model, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.default_rule import default_rule
 from thresher.cli.steps.resume import with_saved_options
 from thresher.data.scan import scan
 from thresher.data.source import Source
@@ -30,7 +32,18 @@ def train(options: TrainOptions) -> int:
     for name in ("mode", "parts", "rounds", "batch", "blocks"):
         if getattr(options, name) is not None:
             raise ParameterError(f"--{name} needs --ray ADDRESS, or --workers 0 for no cluster")
+    if options.races:
+        from thresher.cli.commands.train_by_race import train_by_race  # imports scikit-learn
+
+        return train_by_race(options)
+    for name in ("tolerance", "budget", "html"):
+        if getattr(options, name) is not None:
+            raise ParameterError(f"--{name} needs --rule auto")
     options = with_saved_options(options) if options.resume else options
+    note = ""
+    if options.rule is None:
+        rule, note = default_rule(options)
+        options = replace(options, rule=rule)
     spec = specification_of(options)
     checkpoints = options.checkpoint is not None or options.every is not None or options.resume
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
@@ -39,6 +52,8 @@ def train(options: TrainOptions) -> int:
     )
     observer = progress_for(options.quiet, options.json, spec.params["passes"])
     source = opened(options, observer, options.model, options.checkpoint)
+    if note:
+        observer.tell("note", message=note)
     if checkpoints:
         check_replaceable(options.checkpoint_file)
     if options.cache is not None:

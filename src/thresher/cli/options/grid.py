@@ -17,7 +17,7 @@ SHARED = frozenset(
     (
         *("epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
         *("class_weight", "warm_start", "random_state", "callback", "n_jobs"),
-        *("center", "certify", "levels", "max_density", "target_nnz"),
+        *("center", "certify", "levels", "max_density", "target_nnz", "refit"),
     )
 )
 MAX_POINTS = 10_000  # combinations of a grid

@@ -46,6 +46,14 @@ class TrainOptions:
     rounds: int | None = None
     batch: int | None = None
     blocks: int | None = None
+    tolerance: float | None = None
+    budget: str | None = None
+    html: str | None = None
+
+    @property
+    def races(self) -> bool:
+        """Whether a race chooses the rule."""
+        return self.rule == "auto"
 
     @property
     def checkpoint_file(self) -> str:
@@ -62,7 +70,6 @@ class TuneOptions(TrainOptions):
     scoring: str | None = None
     sparsest: bool = False
     memory: str | None = None
-    html: str | None = None
 
 
 @dataclass

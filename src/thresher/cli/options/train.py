@@ -40,6 +40,7 @@ from thresher.cli.options.rule_parameters import takes_parameters
 from thresher.rules import RULES
 
 CLUSTER = "Several machines"
+RACE = "--rule auto"
 
 
 @takes_parameters
@@ -55,8 +56,10 @@ def train(
             metavar="RULE",
             help=f"Rules that learn row by row: "
             f"{', '.join(rule for rule in RULES if RULES[rule].streams)}. Rules that hold all rows "
-            f"in memory: {', '.join(rule for rule in RULES if not RULES[rule].streams)}. Default: "
-            f"ftrl; with --resume, the rule of the checkpoint.",
+            f"in memory: {', '.join(rule for rule in RULES if not RULES[rule].streams)}. auto: a "
+            f"race of several rules chooses rule and parameters. Default: one-pass, or ftrl where "
+            f"one-pass cannot be used (it says why); with --resume, the "
+            f"rule of the checkpoint.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -106,6 +109,36 @@ def train(
             min=1,
             help="Passes without improvement before stopping. Default: 5.",
             rich_help_panel=LEARNING,
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="How many standard errors a sparser model may be worse than the best. Default: 1.",
+            rich_help_panel=RACE,
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Time for the race and the final fit, about: 30s, 5m. Default: at most about a "
+            "minute for the race; then results do not depend on the speed of the machine.",
+            rich_help_panel=RACE,
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page to FILE that says what was tried, and why the winner won.",
+            rich_help_panel=RACE,
             show_default=False,
         ),
     ] = None,
@@ -262,5 +295,6 @@ def train(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
         keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
+        tolerance, budget, html,
     )  # fmt: skip
     raise typer.Exit(run(options))

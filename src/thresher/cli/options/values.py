@@ -12,7 +12,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, None: 1}
 _BYTES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def seconds_of(text: str) -> float:
+def seconds_of(text: str, option: str = "--every") -> float:
     """Return the seconds of a time such as 60s, 0.1s, 5m or 2h.
 
     Examples
@@ -22,7 +22,7 @@ def seconds_of(text: str) -> float:
     """
     found = re.fullmatch(r"(\d+(?:\.\d*)?)(s|m|h)?", text)
     if found is None:
-        raise ParameterError(f"--every must be a time such as 60s, 0.1s or 5m; got {text!r}")
+        raise ParameterError(f"{option} must be a time such as 60s, 0.1s or 5m; got {text!r}")
     return float(found[1]) * _SECONDS[found[2]]
 
 

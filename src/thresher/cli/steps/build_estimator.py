@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import parameters, task_of
 from thresher.cli.options.values import class_weights_of, classes_of
+from thresher.cli.steps.default_rule import default_rule
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.model.model import Model
@@ -16,8 +17,6 @@ from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-
-DEFAULT_RULE = "ftrl"
 
 
 def specification_of(options: TrainOptions, task: Task | None = None) -> Specification:
@@ -29,7 +28,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
     task : {"classifier", "regressor"}, optional
         By default, the loss and the options for labels decide.
     """
-    rule = options.rule or DEFAULT_RULE
+    rule = options.rule or default_rule(options)[0]
     if rule not in RULES:
         raise ParameterError(parameter="rule", value=rule, allowed=f"one of {', '.join(RULES)}")
     if options.loss is not None:
@@ -44,7 +43,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
         "store": options.store,
         "tol": 0.0 if options.tol is None and options.valid else options.tol,
         "patience": options.patience,
-        "class_weight": _class_weight(options, task),
+        "class_weight": class_weight_of(options, task),
     }
     if not RULES[rule].streams:  # its tol is the tolerance of the optimum, without validation rows
         given["tol"] = options.tol
@@ -88,7 +87,7 @@ def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
 
 def check_loss(options: TrainOptions) -> None:
     """Raise ParameterError if the rule does not have the loss."""
-    rule = options.rule or DEFAULT_RULE
+    rule = options.rule or default_rule(options)[0]
     losses = RULES[rule].losses
     if len(losses) == 1:
         raise ParameterError(
@@ -109,7 +108,8 @@ def labels_of(options: TrainOptions) -> Any:
     return "arriving" if many else "binary"
 
 
-def _class_weight(options: TrainOptions, task: Task) -> dict[Any, float] | str | None:
+def class_weight_of(options: TrainOptions, task: Task) -> dict[Any, float] | str | None:
+    """Return the weights of the classes; raise ParameterError if rows have no single classes."""
     if options.class_weight is None:
         return None
     if task == "regressor":

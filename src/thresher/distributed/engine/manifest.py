@@ -23,6 +23,7 @@ from thresher.distributed.shards import Shards
 from thresher.distributed.survey import MapItems, SurveyResult, map_in_process, shard_checksums
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.file_format import check_format, writer_of
+from thresher.rules import core_args
 from thresher.training.bits import bits_of, check_bits
 
 FORMAT = 1
@@ -165,7 +166,11 @@ def check_same_run(
         A file is missing, new, or has changed.
     """
     assert before.survey is not None
-    _compare(folder, before.options, now.options)
+    options = dict(before.options), dict(now.options)
+    if before.survey.targets is None:  # "auto" and the number it stands for give the same bits
+        rule = str(now.options["rule"])
+        options = core_args.with_numbers(rule, options[0]), core_args.with_numbers(rule, options[1])
+    _compare(folder, *options)
     check_bits(before.bits, _bits(now.options, before.survey), folder, before.version)
     read, reads = _reading(before), _reading(now)
     kinds = {"kinds": dict(read.pop("kinds"))}, {"kinds": dict(reads.pop("kinds"))}
@@ -202,7 +207,9 @@ def check_same_run(
 
 def _bits(options: Mapping[str, Any], survey: SurveyResult) -> dict[str, int]:
     """Return the behaviours that a run depends on. A rule without `shuffle` always shuffles."""
-    return bits_of(options["rule"], options.get("shuffle", True) is not False, survey.named)
+    weighted = survey.weighted or options.get("class_weight") is not None
+    shuffle = options.get("shuffle", True) is not False
+    return bits_of(options["rule"], shuffle, survey.named, weighted)
 
 
 def _check_files(before: Manifest, now: Manifest) -> None:

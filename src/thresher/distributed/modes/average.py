@@ -43,8 +43,9 @@ class AverageMode(Mode):
 
     In a *round* every part starts from the same model and from its own clock (the number of steps,
     and the sums that relative rates use). It learns its rows, or a piece of them. For each feature
-    that it updated, it sends numbers s that can be averaged, and the number c of rows that updated
-    the feature: rows that have the feature, and a loss with a nonzero slope. The combined model has
+    that it updated, it sends numbers s that can be averaged, and the number c of steps that updated
+    the feature: steps whose row has the feature, and a loss with a nonzero slope (a row makes as
+    many steps as its weight says). The combined model has
 
     .. math:: s_j = \sum_p c_{pj} s_{pj} / \sum_p c_{pj}
 
@@ -53,9 +54,9 @@ class AverageMode(Mode):
 
     If no part updated a feature in the round, its numbers can still change in each part: gravity
     and l2 shrink it, and a mean of gradients covers more steps. The combined model has the mean of
-    these numbers over the parts with rows, weighted by rows. With rules that change nothing without
-    an update, they stay the same. The intercept is also the mean over the parts with rows, weighted
-    by rows.
+    these numbers over the parts, weighted by the sums of the weights of their rows. With rules that
+    change nothing without an update, they stay the same. The intercept is averaged with the same
+    weights.
 
     The numbers are: truncated gradient and forward-backward {w}, or {w, mean of its iterates} with
     average=True; averaged SGD {v / t, (h v - u) / t}; FTRL {z, n}; dual averaging {mean gradient};
@@ -169,13 +170,15 @@ class AverageCoordinator(Coordinator):
         rows = [reply.rows for reply in replies]
         self.steps = [before + count for before, count in zip(self.steps, rows, strict=True)]
         loss, weight = self._add_losses(replies)
+        outputs = range(job.labels.outputs)
+        weights = [[reply.weights[output] for reply in replies] for output in outputs]
         if sum(rows):
             self.biases = [
-                _mean([reply.biases[output] for reply in replies], rows)
-                for output in range(job.labels.outputs)
+                _mean([reply.biases[output] for reply in replies], weights[output])
+                for output in outputs
             ]
         clocks = self._clocks(executor) if any(self.steps) else []
-        combined = executor.step_ranges(CombineRound(rows, clocks))
+        combined = executor.step_ranges(CombineRound(weights, clocks))
         self.made += 1
         if piece == self.rounds - 1:
             self._end_pass()
@@ -269,11 +272,13 @@ class AverageCoordinator(Coordinator):
         return Learned(outputs, states=states, facts=facts)
 
 
-def _mean(numbers: Sequence[Sequence[float]], rows: Sequence[int]) -> list[float]:
-    """Return the mean over the parts that have rows, weighted by rows."""
+def _mean(numbers: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
+    """Return the mean over the parts; if all weights are 0, the parts have changed nothing."""
     mean = WeightedMeans((1, len(numbers[0])))
-    for one, count in zip(numbers, rows, strict=True):
-        if count:
-            mean.add(np.zeros(1, np.int64), np.array([count]), np.array([one], np.float64))
+    for one, weight in zip(numbers, weights, strict=True):
+        if weight:
+            mean.add(np.zeros(1, np.int64), np.array([weight]), np.array([one], np.float64))
+    if not mean.added:
+        return list(numbers[0])
     found: list[float] = mean.value()[0].tolist()
     return found

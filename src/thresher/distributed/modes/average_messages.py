@@ -54,9 +54,12 @@ class CombineReply:
 
 @dataclass(frozen=True)
 class CombineRound(Message[CombineReply]):
-    """To ranges: average what the parts learned. `rows` is the number of rows of each part."""
+    """To ranges: average what the parts learned.
 
-    rows: list[int]
+    `weights` has for each output the sum of the weights of the rows of each part.
+    """
+
+    weights: list[list[float]]
     clocks: list[bytes]
 
 

@@ -266,7 +266,7 @@ class AverageRangePiece(Piece):
         nonzeros = 0
         average = bool(self.job.params.get("average", False))
         for output in range(self.job.labels.outputs):
-            keys, numbers = self._combine(output, message.rows, received)
+            keys, numbers = self._combine(output, message.weights[output], received)
             sent[f"{output}:keys"] = narrow_integers(keys)
             sent[f"{output}:numbers"] = narrow_floats(numbers.reshape(-1))
             flat = self.model[output][1].reshape(-1)
@@ -275,7 +275,7 @@ class AverageRangePiece(Piece):
         return StepResult(CombineReply(nonzeros), [sent])
 
     def _combine(
-        self, output: int, rows: Sequence[int], received: Sequence[Arrays]
+        self, output: int, weights: Sequence[float], received: Sequence[Arrays]
     ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """Combine the round of an output; return the features whose numbers are new."""
         names = ("keys", "updates", "numbers")
@@ -287,7 +287,7 @@ class AverageRangePiece(Piece):
         old, before = self.model[output]
         rest = ~keys_found(old, updated)
         pending = [arrays[f"{output}:debt"].tobytes() for arrays in received]
-        shrunk = self._shrunk(before[rest], rows, pending)
+        shrunk = self._shrunk(before[rest], weights, pending)
         keys = np.concatenate([updated, old[rest]])
         numbers = self._rounded(np.concatenate([means.value(), shrunk]))
         new = np.concatenate([np.ones(len(updated), bool), (shrunk != before[rest]).any(axis=1)])
@@ -298,7 +298,7 @@ class AverageRangePiece(Piece):
         return keys[new], numbers[new]
 
     def _shrunk(
-        self, numbers: NDArray[np.float64], rows: Sequence[int], pending: Sequence[bytes]
+        self, numbers: NDArray[np.float64], weights: Sequence[float], pending: Sequence[bytes]
     ) -> NDArray[np.float64]:
         """Return the new numbers of features that no part has updated.
 
@@ -306,12 +306,12 @@ class AverageRangePiece(Piece):
         """
         mean = WeightedMeans(numbers.shape)
         everywhere = np.arange(len(numbers))
-        for count, events in zip(rows, pending, strict=True):
-            if count and events:
+        for weight, events in zip(weights, pending, strict=True):
+            if weight and events:
                 shrunk = self.learner.apply_pending(events, numbers.reshape(-1)).reshape(
                     numbers.shape
                 )
-                mean.add(everywhere, np.full(len(numbers), count), shrunk)
+                mean.add(everywhere, np.full(len(numbers), weight), shrunk)
         return mean.value() if mean.added else numbers
 
     def _rounded(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,7 +57,8 @@ class ColumnsMode(Mode):
     with r = ||x||^2 / ||x of the block||^2. Blocks may disagree on which rows make updates, so more
     rows make updates than with ``batch=1``. A single block is the rule itself for any batch, up to
     rounding and except for `max_density`. The intercept is a feature of the first block, with
-    x = 1.
+    x = 1. A row of weight above 1 makes several steps in its batch. With several blocks, the steps
+    after the first use the same assumption, also with ``batch=1``.
 
     Parameters
     ----------

@@ -40,12 +40,11 @@ class PathsReply:
 class LearnHalves(Message[PathsReply]):
     """To parts: train all paths on random halves of the rows.
 
-    `norm` and `weight` are means over all rows of the norm and of the weight.
+    `norm` is the mean of the squared norms of all rows, with their weights.
     """
 
     stage: int
     norm: float
-    weight: float
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,6 @@ class LearnAllRows(Message[PathsReply]):
     round: int
     rows: int
     norm: float
-    weight: float
     bias: float
 
 

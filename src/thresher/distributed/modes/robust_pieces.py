@@ -83,7 +83,7 @@ class RobustPartPiece(Piece):
         message: LearnHalves | LearnAllRows,
         start: NDArray[np.float64],
     ) -> _core.PathSums:
-        about = message.stage, message.norm, message.weight
+        about = message.stage, message.norm
         if isinstance(message, LearnHalves):
             return core.halves(*about, self.threads)
         steps = max(int(self.mode.job.params["passes"]) * message.rows, core.refit_steps)

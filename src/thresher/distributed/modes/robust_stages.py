@@ -156,7 +156,7 @@ class RobustCoordinator(Coordinator):
         self._stage = 0  # the last one
         self._round = 0  # finished rounds of the last step
         self._rows, self._paths = 0, 0  # rows of all parts; paths of the parts that have rows
-        self._norm, self._weight = 0.0, 0.0  # means over all rows
+        self._norm = 0.0  # mean of the squared norms of all rows, with their weights
         self._left, self._target = 0, 0
         self._bias = 0.0
 
@@ -174,7 +174,6 @@ class RobustCoordinator(Coordinator):
                     round=self._round,
                     rows=self._rows,
                     norm=self._norm,
-                    weight=self._weight,
                     bias=self._bias,
                 )
             )
@@ -184,7 +183,7 @@ class RobustCoordinator(Coordinator):
             nonzeros = sum(reply.nonzeros for reply in found)
             self._bias = _total([reply.bias for reply in replies]) / self._paths
         else:
-            replies = executor.step_parts(LearnHalves(self._stage, self._norm, self._weight))
+            replies = executor.step_parts(LearnHalves(self._stage, self._norm))
             self._purge(executor)
             nonzeros = self._left
         weight = _total([reply.weight for reply in replies])
@@ -203,8 +202,8 @@ class RobustCoordinator(Coordinator):
         if self._rows == 0:
             return False
         self._paths = sum(reply.paths for reply in replies)
-        self._norm = _total([reply.norms for reply in replies]) / self._rows
-        self._weight = _total([reply.weights for reply in replies]) / self._rows
+        weights = _total([reply.weights for reply in replies])
+        self._norm = _total([reply.norms for reply in replies]) / weights
         asked = self.mode.numbers["target"]
         self._target = _core.robust_target(asked, float(self._rows), float(self._left))
         return True
@@ -220,10 +219,10 @@ class RobustCoordinator(Coordinator):
         purged = executor.step_ranges(PurgeFeatures(self._stage, rank, last))
         self._left = sum(reply.left for reply in purged)
 
-    # These names are keys in checkpoint files. Version 0.1.0 wrote `done` only after it was set.
+    # These names are keys in checkpoint files. Version 0.1.0 wrote `done` only after it was set,
+    # and the mean weight of rows, which is not used any more.
     _SAVED = (
-        "_stage", "_round", "_rows", "_paths", "_norm", "_weight", "_left", "_target", "_bias",
-        "done",
+        "_stage", "_round", "_rows", "_paths", "_norm", "_left", "_target", "_bias", "done",
     )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
