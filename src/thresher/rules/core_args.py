@@ -92,6 +92,8 @@ def standardises(rule: str, task: Task, params: Mapping[str, Any]) -> bool:
     """
     if task != "regressor" or not LOSSES[loss_of(rule, params)].degree:
         return False
+    if RULES[rule].scales_targets:
+        return False
     return not any(
         parameter.fixes_units
         and not isinstance(value := params.get(name, "auto"), str)

@@ -72,6 +72,8 @@ class Rule:
         weights zero after the last step too; without the factor, the last steps leave some.
     nonzero_store : bool
         Whether classifiers take store="nonzero".
+    scales_targets : bool
+        Whether it standardises the targets of a regression itself; the trainer then does not.
     cluster : tuple of str
         Modes in which it can train on a cluster, the default first.
     """
@@ -102,6 +104,7 @@ class Rule:
     penalty_unit: Literal["objective", "gradients", "update"] = "objective"
     penalty_reach: float = 1.0
     nonzero_store: bool = False
+    scales_targets: bool = False
     cluster: tuple[str, ...] = ()
 
     @property
