@@ -58,7 +58,9 @@ def learner(
 ) -> _core.Learner:
     """Return a core learner; parameters that are not given have simple defaults."""
     defaults = DEFAULTS | _numbers_of(rule)
-    unknown = set(params) - set(defaults) - {"sweep_events", "target_nnz"}
+    unknown = (
+        set(params) - set(defaults) - {"sweep_events", "target_nnz", "lanes", "relative_epsilon"}
+    )
     assert not unknown, unknown
     values = defaults | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}
