@@ -26,6 +26,7 @@ import thresher
 from thresher.losses import LOSSES
 from thresher.rules import RULES
 
+WIDE = 20_000  # features: sets with more are too slow for rules whose steps visit all features
 CAP = 5000  # training rows of peers that search a grid by cross-validation
 VW_RATES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 KIND = {CLASSIFICATION: "classifier", REGRESSION: "regressor"}
@@ -51,6 +52,7 @@ class Learner:
     ours: bool
     run: Callable[[Rows, int], Outcome]
     ordered: bool = True  # whether the result depends on the order of the rows
+    narrow: bool = False  # whether its time grows with the features: sets with many are left out
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,12 +96,13 @@ def of_class(
     """Yield an estimator with its own number of passes, and with one pass if it learns by row."""
     given, known = dict(given or {}), inspect.signature(cls).parameters
     streams = name in RULES and RULES[name].streams
+    narrow = name in RULES and RULES[name].needs_width
     if streams and "passes" in known:
         one = {"passes": 1, "shuffle": False, **given}
-        yield Learner(name, "one", True, _fitting(cls, one), about=one)
+        yield Learner(name, "one", True, _fitting(cls, one), narrow=narrow, about=one)
     if "passes" not in known or known["passes"].default != 1:
         yield Learner(
-            name, "many", True, _fitting(cls, given), "random_state" in known, about=given
+            name, "many", True, _fitting(cls, given), "random_state" in known, narrow, given
         )
 
 

@@ -17,7 +17,8 @@ training come in {orders} random orders; rows of test never change. A learner th
 1 - R2 for regression. Sparse sets have rows of norm 1; columns of scikit-learn's and statsmodels'
 sets are standardised; UCI tables are scaled to [0, 1]. Peers that search a grid by
 cross-validation (LogisticRegressionCV with the l1 penalty and 3 folds; LassoCV) get at most 5000
-training rows. Defaults of ours were chosen by cross-validation on training rows only
+training rows. Mirror descent leaves out sets with more than 20,000 features: its time grows with
+them. Defaults of ours were chosen by cross-validation on training rows only
 (`--folds`); see [decision 18](decisions/0018-automatic-rates.md).
 
 Peers: {versions}. "VW, best of 8" has for each set the learning rate of 8 with the least test
@@ -29,26 +30,32 @@ number of wrong test rows, so that a perfect learner has no infinite ratio. Mean
 
 
 class Task:
-    """The results of one task, with the rates of VW joined to their best."""
+    """The results of one task, with the rates of VW joined to their best.
+
+    Sets without results of all learners are left out: the comparison was interrupted.
+    """
 
     def __init__(self, task: str, whole: dict[str, Any]) -> None:
         self.task, self.whole = task, whole
         found = whole["results"].get(task, {})
         self.scaled = {name: result for name, result in found.items() if "@" in name}
         self.sets = {name: _with_best(result) for name, result in found.items() if "@" not in name}
-        counts: dict[str, int] = {}
-        for result in self.sets.values():
-            for key in result:
-                counts[key] = counts.get(key, 0) + 1
-        self.keys = [
-            key for key, n in counts.items() if n == len(self.sets) and not key.startswith("VW -l")
-        ]
+        most = max((len(result) for result in self.sets.values()), default=0)
+        self.sets = {name: result for name, result in self.sets.items() if len(result) == most}
+        first = next(iter(self.sets.values()), {})
+        self.keys = [key for key in first if not key.startswith("VW -l")]
         self.peers = [key for key in self.keys if not is_ours(key)]
         self.ours = [key for key in self.keys if is_ours(key)]
 
+    def sets_of(self, *keys: str) -> list[str]:
+        """Return the sets that all these learners have learned."""
+        found = self.sets.items()
+        return [name for name, result in found if all(result[key]["error"] for key in keys)]
+
     def error(self, name: str, key: str) -> float:
-        """Return the mean error."""
-        return float(np.mean(self.sets[name][key]["error"]))
+        """Return the mean error; infinity if the set was left out."""
+        errors = self.sets[name][key]["error"]
+        return float(np.mean(errors)) if errors else np.inf
 
     def smooth(self, name: str, key: str) -> float:
         """Return the mean error, with half an error added."""
@@ -58,7 +65,7 @@ class Task:
     def mean_ratio(self, key: str, other: str | None = None) -> float:
         """Return the geometric mean of ratios to another learner, or to the best of all."""
         ratios = []
-        for name in self.sets:
+        for name in self.sets_of(key, *([other] if other else [])):
             base = [self.smooth(name, k) for k in ([other] if other else self.keys)]
             ratios.append(self.smooth(name, key) / min(base))
         return float(np.exp(np.mean(np.log(ratios))))
@@ -71,14 +78,14 @@ class Task:
     def share(self, key: str) -> float:
         """Return the mean share of weights that are not zero."""
         shares = [
-            np.mean(result[key]["nonzeros"]) / self.whole["sizes"][name][1]
-            for name, result in self.sets.items()
+            np.mean(self.sets[name][key]["nonzeros"]) / self.whole["sizes"][name][1]
+            for name in self.sets_of(key)
         ]
         return float(np.mean(shares))
 
     def seconds(self, key: str) -> float:
         """Return the seconds of one order of all sets."""
-        return float(sum(np.mean(result[key]["seconds"]) for result in self.sets.values()))
+        return float(sum(np.mean(self.sets[name][key]["seconds"]) for name in self.sets_of(key)))
 
 
 def is_ours(key: str) -> bool:
@@ -111,7 +118,7 @@ def _summary(task: Task) -> list[str]:
     for key in sorted(task.keys, key=task.mean_ratio):
         ratios = {name: task.smooth(name, key) for name in task.sets}
         bests = {name: min(task.smooth(name, k) for k in task.keys) for name in task.sets}
-        worst = max(task.sets, key=lambda name: ratios[name] / bests[name])
+        worst = max(task.sets_of(key), key=lambda name: ratios[name] / bests[name])
         rows.append((
             f"**{key}**" if is_ours(key) else key, f"{task.mean_ratio(key):.3f}",
             f"{task.mean_ratio(key, peer):.3f}" if peer else "",
@@ -189,6 +196,8 @@ def _by_set(task: Task, keys: Sequence[str], title: str) -> list[str]:
 
 
 def _percent(value: float) -> str:
+    if np.isinf(value):
+        return ""
     return f"{value:.2f}" if value < 100 else f"{value:.3g}"
 
 

@@ -92,6 +92,8 @@ def measure(
         for key in keys:
             learner, found = known(task, tried)[key], result[key]
             done = found["seconds"]
+            if learner.narrow and rows.X.shape[1] > learners.WIDE:
+                continue
             if not folds and done and (done[0] > SLOW or not learner.ordered):
                 continue
             outcome = learner.run(now, seed)
@@ -202,6 +204,7 @@ def show_folds(results: Results) -> None:
     """Print mean errors of cross-validation, and geometric means of ratios to the best."""
     for task, by_set in results.found.items():
         keys = list(dict.fromkeys(key for found in by_set.values() for key in found))
+        keys = [key for key in keys if all(found[key]["error"] for found in by_set.values())]
         table = np.array([[np.mean(by_set[name][key]["error"]) for key in keys] for name in by_set])
         floor = np.array([0.5 / results.sizes[name][0] for name in by_set])[:, None]
         ratios = (table + floor) / (table + floor).min(axis=1, keepdims=True)

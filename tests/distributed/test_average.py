@@ -164,7 +164,7 @@ def two_parts(**params: Any) -> Case:
 
 def test_a_feature_of_one_part_is_not_diluted() -> None:
     """Its numbers are those of the part that has it, to the last bit."""
-    case = two_parts(passes=1, dtype="float64", l1=0.0, shuffle=False)
+    case = two_parts(passes=1, dtype="float64", l1=0.0, alpha=1.0, shuffle=False)
     both, _ = run(case)
     for part in range(2):
         alone, _ = run(Case(case.rule, case.params, [case.rows[part]]))

@@ -135,7 +135,8 @@ def test_one_of_several_classes(tmp_path: Path) -> None:
     """Outputs are one-vs-rest, as in `fit`."""
     y = np.arange(20) % 3.0
     X = np.random.default_rng(0).integers(-8, 9, (20, 6)) / 8
-    params = {"passes": 3, "dtype": "float64", "class_weight": {0: 2.0, 1: 0.5, 2: 1.0}}
+    weights = {0: 2.0, 1: 0.5, 2: 1.0}
+    params = {"passes": 3, "dtype": "float64", "class_weight": weights, "margin": 1.0}
     data = Data(X, y, None, 5, params, 2)
     serial = data.fit()
     for output in range(3):
@@ -174,7 +175,7 @@ def test_stopping_by_tol(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.integers(-8, 9, (60, 4)) / 8, rng.choice([-1.0, 1.0], 60)
     for tol in (0.0, 0.01, 0.5):
-        data = Data(X, y, None, 1, {"passes": 30, "tol": tol, "patience": 2}, 2)
+        data = Data(X, y, None, 1, {"passes": 30, "tol": tol, "patience": 2, "margin": 1.0}, 2)
         learned = run(data.job(str(tmp_path)), batch=1, blocks=2).learned
         serial = data.fit()
         assert learned.facts["scans"] == serial.n_iter_ < 30

@@ -107,7 +107,7 @@ CASES: dict[str, RuleCase] = {
             "beta": [0.0, 1.0],
         },
         lanes={"l1": [0.0, 0.5, 2.0], "l2": [0.0, 0.1], "alpha": [0.1, 1.0], "beta": [0.5, 1.0]},
-        averaged={"l1": [0.0, 0.3], "l2": [0.0, 1.0]},
+        averaged={"l1": [0.0, 0.3], "l2": [0.0, 1.0], "alpha": [1.0], "beta": [1.0]},
         resumed=[{"l1": 0.3, "l2": 0.1}],
     ),
     "one-pass": RuleCase(  # core/test_one_pass.py compares it with its oracle

@@ -11,17 +11,18 @@ std::int64_t StandardisedTargets::fill(const Batch& batch, const Visit& visit,
   std::vector<TargetScale> scales;
   for (std::int64_t c = 0; c < clocks; ++c)
     scales.emplace_back(states + c * static_cast<std::int64_t>(TargetScale::numbers), centred);
-  std::vector<bool> done(visit.order ? static_cast<std::size_t>(batch.rows) : 0);
+  const bool may_repeat = counts && visit.order;
+  std::vector<bool> done(may_repeat ? static_cast<std::size_t>(batch.rows) : 0);
   std::int64_t position = visit.first;
   for (; position < visit.last; ++position) {
     const std::int64_t row = visit.row(position);
-    if (visit.order) {
+    if (may_repeat) {
       if (done[static_cast<std::size_t>(row)]) break;
       done[static_cast<std::size_t>(row)] = true;
     }
     const double y = batch.labels[row], weight = batch.weights ? batch.weights[row] : 1.0;
     const bool valid = std::isfinite(y) && weight >= 0.0 && std::isfinite(weight);
-    if (valid && std::fabs(y) > TargetScale::largest) {
+    if (valid && counts && std::fabs(y) > TargetScale::largest) {
       if (position > visit.first) break;
       throw DataError(row, "the label is " + shown(y) + "; its magnitude must be at most " +
                                shown(TargetScale::largest));
@@ -34,7 +35,7 @@ std::int64_t StandardisedTargets::fill(const Batch& batch, const Visit& visit,
       sds[row * clocks + c] = scale.sd();
       units[row * clocks + c] = scale.unit(degree);
     }
-    if (!valid) {
+    if (!valid && counts) {
       ++position;
       break;
     }

@@ -72,9 +72,9 @@ struct StandardisedTargets {
   double* states;                // clocks x TargetScale::numbers
   double *labels, *sds, *units;  // rows x clocks; written for the rows of the visit that are seen
 
-  // Returns the position after the last row done: earlier than visit.last if the next row occurs a
-  // second time. A row that learners refuse keeps its target; the next call begins after it.
-  // Throws DataError if the first row's target is above TargetScale::largest.
+  // Returns the position after the last row done. A row that learners refuse keeps its target. If
+  // rows are counted, a call ends before a row that occurs a second time and after a row that
+  // learners refuse, and throws DataError if the first target is above TargetScale::largest.
   std::int64_t fill(const Batch& batch, const Visit& visit, const std::uint8_t* seen) const;
 };
 

@@ -77,8 +77,10 @@ def documented(cls: E) -> E:
 
 
 def _about_units(rule: Rule) -> list[str]:
-    """Return a paragraph on the units of y."""
+    """Return a paragraph on the units of y; empty if the rule standardises targets itself."""
     numbers = [name for name, parameter in rule.parameters.items() if parameter.fixes_units]
+    if rule.standardises_in_core or not numbers:
+        return []
     last = f" or {numbers[-1]}" if len(numbers) > 1 else numbers[-1]
     fixed = [n for n in rule.losses_for("regressor") if not LOSSES[n].degree]
     losses = f", or the loss is {' or '.join(fixed)}" if fixed else ""

@@ -85,7 +85,7 @@ class LaneTeam:
     >>> from thresher.rules import core_args
     >>> from thresher.data import as_batch
     >>> from thresher.training.lanes import Lane, LaneTeam
-    >>> points = [FTRLClassifier(l1=l1).get_params() for l1 in (0.0, 9.0)]
+    >>> points = [FTRLClassifier(l1=l1, alpha=1.0).get_params() for l1 in (0.0, 9.0)]
     >>> lanes = [Lane(*core_args.core_parameters("ftrl", params, None)) for params in points]
     >>> with LaneTeam("ftrl", "dense", "float64", 2, lanes, n_jobs=2) as team:
     ...     team.learn(as_batch(np.eye(2), np.array([1.0, -1.0])))
@@ -326,7 +326,7 @@ def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) 
     --------
     >>> from thresher import AveragedSGDClassifier
     >>> from thresher.rules import core_args
-    >>> params = AveragedSGDClassifier().get_params()
+    >>> params = AveragedSGDClassifier(alpha=1e-4).get_params()
     >>> lane = Lane(*core_args.core_parameters("averaged-sgd", params, None))
     >>> 8 <= bytes_per_feature("averaged_sgd", "dense", "float32", [lane]) <= 64
     True

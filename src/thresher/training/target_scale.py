@@ -73,6 +73,8 @@ class TargetScale:
     def __init__(self, degree: int, centred: bool, clocks: int = 1) -> None:
         self.degree, self.centred, self.fixed = degree, centred, False
         self.table = np.zeros((clocks, _NUMBERS))
+        self._made: list[NDArray[np.float64]] = []  # arrays of the last call, which are used again
+        self._known: NDArray[np.float64] | None = None  # targets that they have, if it is fixed
         self._told = False  # whether there was a warning
 
     @classmethod
@@ -120,6 +122,7 @@ class TargetScale:
     def set(self, known: KnownScale) -> None:
         """Set weight, mean and sd, and keep them."""
         self.table[:, :3], self.fixed = known, True
+        self.forget()
 
     def warning(self) -> str | None:
         """Return a text, once, if sd has grown much since the first 1000 rows."""
@@ -159,15 +162,33 @@ class TargetScale:
         Returns
         -------
         StandardisedTargets
-            It ends before the first row that is repeated, and after a row that learners refuse.
+            Valid until the next call. Unless the scale is fixed, it ends before the first row that
+            is repeated, and after a row that learners refuse.
         """
-        labels, sds, units = (np.empty((len(targets), self.clocks)) for _ in range(3))
-        count = len(targets) if order is None else len(order)
-        end = _core.standardise(
-            self.table, labels, sds, units, targets, weights, order, first,
-            count if last is None else last, seen, self.centred, not self.fixed, self.degree,
-        )  # fmt: skip
-        return StandardisedTargets(labels, sds, units, end)
+        if last is None:
+            last = len(targets) if order is None else len(order)
+        rows = order, first, last, seen
+        if self.fixed:
+            rows = None, 0, len(targets), None  # all rows, for further calls
+        labels, sds, units = self._arrays(targets)
+        if not self.fixed or self._known is not targets:
+            end = _core.standardise(
+                self.table, labels, sds, units, targets, weights, *rows,
+                self.centred, not self.fixed, self.degree,
+            )  # fmt: skip
+            last = last if self.fixed else end
+        self._known = targets if self.fixed else None
+        return StandardisedTargets(labels, sds, units, last)
+
+    def _arrays(self, targets: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        shape = len(targets), self.clocks
+        if not self._made or self._made[0].shape != shape:
+            self._made = [np.empty(shape) for _ in range(3)]
+        return self._made
+
+    def forget(self) -> None:
+        """Free the arrays of the last call."""
+        self._made, self._known = [], None
 
     # ---- the user's units ----------------------------------------------------------------------
 
@@ -219,6 +240,7 @@ class TargetScale:
         if table.shape != self.table.shape:
             raise ValueError("it standardises the targets of other models")
         self.table = table
+        self.forget()
 
 
 def merged(one: KnownScale, other: KnownScale) -> KnownScale:

@@ -149,6 +149,7 @@ class Trainer:
             for learner in self.outputs:  # the penalty acts when a weight is read
                 learner.steer()
         self.ended = True
+        self._forget()
         self.options.observer.tell(
             "trained", mean_loss=self.mean_loss, seconds=self.records.seconds
         )
@@ -175,6 +176,12 @@ class Trainer:
             if self.stopped:
                 break
         self._record_if_due()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Free memory that only training needs."""
+        if self.outputs.scale is not None:
+            self.outputs.scale.forget()
 
     def _pass(self) -> None:
         for visit in self._visits():
