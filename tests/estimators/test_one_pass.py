@@ -53,7 +53,7 @@ def equal(one: Any, other: Any) -> None:
 def lines(X: Any, y: Any) -> str:
     return "".join(
         f"{label} "
-        + " ".join(f"{j}:{float(v)!r}" for j, v in zip(row.indices, row.data, strict=True))
+        + " ".join(f"{j + 1}:{float(v)!r}" for j, v in zip(row.indices, row.data, strict=True))
         + "\n"
         for label, row in zip(y, X, strict=True)
     )
@@ -88,7 +88,7 @@ def test_files_pipes_caches_and_matrices_give_the_same_bits(tmp_path: Path) -> N
     X, y = table()
     text, cache = tmp_path / "rows.svm", tmp_path / "rows.cache"
     text.write_text(lines(X, 2 * y - 1))
-    write(scan(text), cache)
+    write(scan(text), str(cache), "cache")
     expected = OnePassClassifier(shuffle=False).fit(X, 2 * y - 1)
     for source in (text, cache):
         equal(OnePassClassifier(shuffle=False).fit(scan(source)), expected)
@@ -135,12 +135,12 @@ def test_model_files(tmp_path: Path) -> None:
 
 
 def test_several_passes_are_the_mean_of_models() -> None:
-    X, y = table(rows=1000)
-    rest, labels = table(rows=3000)
-    one = OnePassClassifier(random_state=0).fit(X, y)
-    five = OnePassClassifier(passes=5, random_state=0).fit(X, y)
+    X, y = table(rows=4000)
+    one, five = (
+        OnePassClassifier(passes=passes, random_state=0).fit(X[:400], y[:400]) for passes in (1, 5)
+    )
     assert len(five.history_) > len(one.history_)
-    assert five.score(rest, labels) >= one.score(rest, labels) - 0.01
+    assert five.score(X[400:], y[400:]) >= one.score(X[400:], y[400:])
 
 
 def test_warm_start_goes_on() -> None:
