@@ -310,6 +310,13 @@ def test_a_search_over_cut_equals_single_fits() -> None:
     np.testing.assert_allclose(search.best_estimator_.coef_, best.coef_)
 
 
+def test_a_search_over_target_nnz() -> None:
+    X, y = table(rows=300)
+    made = OnePassClassifier(shuffle=False, refit=False)
+    search = OnePassSearchCV(made, {"target_nnz": [2, 5, None]}, cv=3)
+    assert len(search.fit(X, y).cv_results_["mean_test_score"]) == 3
+
+
 def test_a_search_over_lanes() -> None:
     X, y = table(rows=300)
     search = OnePassSearchCV(OnePassClassifier(shuffle=False), {"lanes": ["auto", 4, 12]}, cv=3)
