@@ -49,7 +49,8 @@ class OnePassLanes final : public Lanes {
         most_nonzeros_(specs[0].params.number("target_nnz", 0.0)),
         clock_(specs[0].clock),
         outputs_(specs.size(),
-                 Output(bank_.size(), specs[0].params, lanes::kernels<Real>(level).losses)),
+                 Output(bank_.size(), specs[0].params,
+                        lanes::kernels<Real>(level).stacks[bank_.size() == most_lanes])),
         store_(hashed, width, numbers(), 0) {
     for (const LaneSpec& spec : specs) targets_.push_back(spec.target);
     for (auto* constants :
@@ -285,15 +286,15 @@ class OnePassLanes final : public Lanes {
     const lanes::RowOfCells<Real> row = given;
     Real* const means = row.first.numbers + place;
     const Real *const u = inputs_.u(), *const gains = inputs_.gains(), *const mixed = mixed_.data();
-    double sum = 0.0;
+    double sums[2] = {};
     for (std::size_t k = 0; k < row.n; ++k) {
       Real& mean = means[row.numbers[k] * row.stride];
       const Real* const four = mixed + 4 * k;
       const Real now = (four[0] + four[1]) + (four[2] + four[3]);
       mean += gains[k] * (now - mean);
-      sum += static_cast<double>(mean * u[k]);
+      sums[k % 2] += static_cast<double>(mean * u[k]);
     }
-    return sum;
+    return sums[0] + sums[1];
   }
 
   void step(const lanes::RowOfCells<Real>& row, std::size_t o, double h) {
