@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.lane_cases import batch_of, defaults, grid, rows_of, same
+from support.lane_cases import batch_of, defaults, grid, levels, rows_of, same
 from support.rule_cases import CASES
 from support.streams import weights_for
 from thresher import _core
@@ -142,17 +142,6 @@ def test_a_lane_equals_a_separate_model(case: dict[str, Any]) -> None:
         assert resumed.weight_sums()[lane] == alone.weight_sum
         np.testing.assert_allclose(resumed.rates()[lane], alone.rate, rtol=1e-12)
         assert (dense != 0).sum() == resumed.nonzeros(average)[lane]
-
-
-def levels() -> list[str]:
-    found = []
-    for level in ("portable", "avx2", "avx512"):
-        try:
-            _core.make_lanes("ftrl", "dense", "float32", 1, [], [], [], [], level)
-        except ValueError:
-            continue
-        found.append(level)
-    return found
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

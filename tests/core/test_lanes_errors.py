@@ -216,7 +216,7 @@ def test_missing_arguments_are_refused() -> None:
             "truncated_gradient", "dense", "float64", 10, numbers, words, [0, 1], targets
         )
 
-    with pytest.raises(ValueError, match="seen needs a column for each clock"):
+    with pytest.raises(ValueError, match="need a column for each clock"):
         made([-1, -1]).learn(batch_of(X, np.ones(10)), seen=np.ones((10, 1), np.uint8))
     with pytest.raises(ValueError, match="learning needs labels, or classes"):
         made([0, 1]).learn(batch_of(X, np.ones(10)))

@@ -269,7 +269,7 @@ DIVERGING = [
     (TruncatedGradientRegressor(eta0=1e6, shuffle=False), X * (1.0 + 99.0 * LOUD[:, None]), {}),
     (TruncatedGradientRegressor(eta0=1e6, random_state=0), X * 0.1, {}),  # the intercept diverges
     (TruncatedGradientRegressor(eta0=1e6, random_state=0, fit_intercept=False), X * 0.1, {}),
-    (TruncatedGradientRegressor(eta0=1e4), X, {"sample_weight": np.full(60, 100.0)}),
+    (TruncatedGradientRegressor(eta0=1e4), X, {"sample_weight": np.full(60, 20.0)}),
     (TruncatedGradientRegressor(eta0=1e6, dtype="float64", loss="square"), X, {}),
     (TruncatedGradientRegressor(eta0=1e6, schedule="sqrt", store="hashed"), sp.csr_matrix(X), {}),
     (ForwardBackwardRegressor(eta0=1e6, random_state=0), X, {}),

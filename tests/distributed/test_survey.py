@@ -249,3 +249,15 @@ def test_names_are_those_of_one_source(tmp_path):
     parts = [replace(shards, groups=(group,)) for group in shards.groups]
     first = find_names(parts[0], wanted, map_in_process)
     assert first.items() <= found.items()
+
+
+@pytest.mark.parametrize(("importance", "weighted"), [("", False), (" 1", False), (" 2.5", True)])
+def test_the_survey_finds_weights(tmp_path, importance, weighted):
+    path = tmp_path / "rows.vw"
+    path.write_text(f"1 | a\n-1{importance} | b\n1 | c\n-1 | a\n")
+    survey = survey_shards(find_shards(path, {"format": "vw"}, 2))
+    assert survey.weighted == weighted
+    fields = survey.to_json()
+    assert SurveyResult.from_json(fields) == survey
+    del fields["weighted"]  # as earlier versions wrote it
+    assert not SurveyResult.from_json(fields).weighted

@@ -27,6 +27,18 @@ def defaults(rule: str) -> dict[str, Any]:
     return {name: p.default for name, p in RULES[rule].parameters.items()}
 
 
+def levels() -> list[str]:
+    """Return the vector levels of this machine."""
+    found = []
+    for level in ("portable", "avx2", "avx512"):
+        try:
+            _core.make_lanes("ftrl", "dense", "float32", 1, [], [], [], [], level)
+        except ValueError:
+            continue
+        found.append(level)
+    return found
+
+
 def same(got: Any, expected: Any, dtype: str) -> None:
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE[dtype] * scale)

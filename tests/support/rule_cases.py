@@ -110,6 +110,9 @@ CASES: dict[str, RuleCase] = {
         averaged={"l1": [0.0, 0.3], "l2": [0.0, 1.0], "alpha": [1.0], "beta": [1.0]},
         resumed=[{"l1": 0.3, "l2": 0.1}],
     ),
+    "one-pass": RuleCase(  # core/test_one_pass.py compares it with its oracle
+        resumed=[{"lanes": 12, "cut": 0.001}, {"lanes": 4, "cut": 0.01, "target_nnz": 3}],
+    ),
     "adagrad": RuleCase(
         oracle=adagrad,
         drawn={

@@ -48,7 +48,8 @@ DEFAULTS: dict[str, Any] = {
 def _numbers_of(rule: str) -> dict[str, float]:
     """Defaults of a rule's own parameters that are numbers, where `DEFAULTS` has none."""
     own = (spec.own for spec in RULES.values() if spec.core == rule and spec.streams)
-    numbers = {n: p.default for o in own for n, p in o.items() if isinstance(p.default, float)}
+    values = {n: p.default if p.auto is None else p.auto for o in own for n, p in o.items()}
+    numbers = {name: value for name, value in values.items() if isinstance(value, float)}
     return {name: value for name, value in numbers.items() if name not in DEFAULTS}
 
 
@@ -57,7 +58,9 @@ def learner(
 ) -> _core.Learner:
     """Return a core learner; parameters that are not given have simple defaults."""
     defaults = DEFAULTS | _numbers_of(rule)
-    unknown = set(params) - set(defaults) - {"sweep_events", "target_nnz"}
+    unknown = (
+        set(params) - set(defaults) - {"sweep_events", "target_nnz", "lanes", "relative_epsilon"}
+    )
     assert not unknown, unknown
     values = defaults | params
     words = {name: value for name, value in values.items() if isinstance(value, str)}

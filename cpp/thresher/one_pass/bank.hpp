@@ -1,5 +1,5 @@
 // The rule one-pass: a bank of lanes that learn the same rows with different rates, and a stack that
-// combines their predictions (docs/theory.md, section 15). There is no rate to choose.
+// combines their predictions. There is no rate to choose.
 //
 //   inputs    own: u_j = x_j / s_j;  common: u_j = x_j / s.  s_j is the running mean of |x_j| over
 //             the nonzeros of feature j, s the same over all features

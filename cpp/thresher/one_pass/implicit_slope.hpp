@@ -127,7 +127,9 @@ class ImplicitLoss {
       v = next;
       if (done) break;
     }
-    return {v / q - y, v / q};
+    // g = (m - p) / q is more accurate if the step is long.
+    const double slope = q * y > std::fabs(m) ? (m + std::log(q) - std::log(v)) / q : v / q - y;
+    return {slope, v / q};
   }
 
   Kind kind_;

@@ -1,9 +1,11 @@
 // The inputs of the lanes: the values of a row in two scalings, which all outputs share.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,11 @@ class Inputs {
  public:
   const RowMeans& rows() const { return rows_; }
   void set_rows(const RowMeans& rows) { rows_ = rows; }
+
+  // 1 / s; rows of the least numbers of a type would make it infinite.
+  double inverse_of_common() const {
+    return std::min(1.0 / rows_.common(), static_cast<double>(std::numeric_limits<Real>::max()));
+  }
 
   const Real* u() const { return u_.data(); }            // x / s_j
   const Real* ratios() const { return ratios_.data(); }  // s_j / s
@@ -102,7 +109,7 @@ class Inputs {
       s[k] = numbers[0], seen[k] = numbers[1];
       if (first) gains[k] = static_cast<Real>(1.0 - last_of(numbers + 2) * rate);
     }
-    compute(row.x, n, h, static_cast<Real>(1.0 / rows_.common()), s, seen, u_.data(),
+    compute(row.x, n, h, static_cast<Real>(inverse_of_common()), s, seen, u_.data(),
             ratios_.data());
     if (first)
       for (std::size_t k = 0; k < n; ++k) gains[k] = gain(gains[k]);

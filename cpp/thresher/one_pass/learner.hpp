@@ -71,7 +71,9 @@ class OnePassLanes final : public Lanes {
         if (before) std::fill_n(before, count(), std::numeric_limits<double>::quiet_NaN());
         continue;
       }
-      check_target(row, batch.labels ? rows.label() : 0.0, rows.weight());
+      const double label = batch.labels ? rows.label() : 0.0;
+      check_target(row, label, rows.weight());
+      outputs_[0].target().check_size(row, label, rows.weight());
       learn_row(rows, batch, told, before);
     }
   }
@@ -326,7 +328,7 @@ class OnePassLanes final : public Lanes {
   // The same of this pass.
   double pass_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
     const Output& output = outputs_[o];
-    const double s = cell.numbers[scale_at()], ratio = s / inputs_.rows().common();
+    const double s = cell.numbers[scale_at()], ratio = s * inputs_.inverse_of_common();
     double w = 0.0;
     for (std::size_t k = 0; k < bank_.size(); ++k)
       w += output.stack()[k] * static_cast<double>(cell.numbers[weight_at(o, k)]) *
@@ -341,10 +343,10 @@ class OnePassLanes final : public Lanes {
   }
   // The weight in units of x and y; 0 if its energy is not above `least`.
   double kept_weight(const lanes::Cell<Real>& cell, std::size_t o, double least) const {
-    const double s = cell.numbers[scale_at()];
-    if (!(s > 1e-300)) return 0.0;
     const double w = scaled_weight(cell, o);
-    return energy(cell, w) > least ? outputs_[o].target().unit() * w / s : 0.0;
+    if (!(energy(cell, w) > least)) return 0.0;
+    const double kept = outputs_[o].target().unit() * w / cell.numbers[scale_at()];
+    return std::isfinite(kept) ? kept : 0.0;  // not if s_j is almost 0
   }
 
   // The energy up to which features are cut: those of least energy, as long as their sum is at most

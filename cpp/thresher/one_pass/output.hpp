@@ -68,14 +68,15 @@ class Output {
     predictions_.see(p_, weight);
     judged_[0] += weight * rows * loss_.score(target_.clip(p_), y_, e);
     judged_[1] += weight * rows * loss_.score(before, y_, e);
-    if (loss_.logistic() && weight == 1.0) {
+    const double share = stack_.share(weight);
+    if (loss_.logistic() && share == 1.0) {
       stack_.weigh_by_probabilities(probabilities_.data());
     } else {
       PerLane<double> losses;
       for (std::size_t k = 0; k < bank_.size(); ++k) losses[k] = loss_.loss(m_[k], y_, e);
-      stack_.weigh(weight, losses.data());
+      stack_.weigh(share, losses.data());
     }
-    stack_.learn(m_.data(), p_, y_, weight, e, loss_);
+    stack_.learn(m_.data(), p_, y_, share, e, loss_);
   }
   void see_again(double y, double h) {  // the further steps of a row
     target_.see(y, h);

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
+#include "thresher/core/error.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
 
 namespace thresher::one_pass {
@@ -35,6 +37,17 @@ class Target {
 
   // Clips a standardised prediction.
   double clip(double p) const { return std::clamp(p, low_, high_); }
+
+  // Throws if sums of h y^2 might overflow, or y is beyond the largest prediction of poisson.
+  void check_size(std::int64_t row, double y, double h) const {
+    const double most = loss_.logistic() ? infinity : loss_.poisson() ? 1e12 : 1e150;
+    const double most_squares = loss_.poisson() ? 1e36 : 1e300;
+    if (std::fabs(y) > most)
+      throw DataError(row, "the target " + shown(y) + " is too large; allowed are targets up to " +
+                               shown(most));
+    if (h > 1e30 || h * y * y > most_squares)
+      throw DataError(row, "the weight " + shown(h) + " is too large for the target " + shown(y));
+  }
 
   void see(double y, double h) {
     weight_ += h;

@@ -170,6 +170,7 @@ def core_parameters(
                 values[name] = auto
     values.pop("passes", None)
     if "lanes" in values:
+        values["lanes"] = 12 if values["lanes"] == "auto" else values["lanes"]
         values["relative_epsilon"] = values["epsilon"] == "auto"
         if values["relative_epsilon"]:
             values["epsilon"] = 1.0

@@ -1,0 +1,436 @@
+"""The rule one-pass: its oracle, orders, stores, vector levels, outputs, units, and extreme values.
+
+R-17.1 to R-17.10 describe the rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles.one_pass import one_pass
+from support.exactness import STORES
+from support.lane_cases import batch_of, levels, rows_of
+from support.streams import Stream, dense_weights, learner, streams
+from thresher import _core
+
+LOSSES = ("logistic", "squared", "huber", "quantile", "poisson")
+WEIGHTS = {
+    "none": None,
+    "integers": [0.0, 1.0, 2.0, 3.0, 7.0],
+    "fractions": [0.0, 0.25, 0.5, 1.0, 2.5],
+    "small": [1e-3, 1e-2],
+    "large": [1.0, 100.0, 1e4],
+}
+numbers_of_lanes = pytest.mark.parametrize("lanes", [12, 4])
+dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+def parameters(loss: str, **changes: Any) -> dict[str, Any]:
+    """Return parameters of the core; those given replace the defaults."""
+    plain = {"lanes": 12, "cut": 0.0, "epsilon": 1.0, "relative_epsilon": True, "quantile": 0.3}
+    return plain | {"loss": loss, "fit_intercept": True} | changes
+
+
+def bank(
+    params: dict[str, Any],
+    width: int,
+    targets: Any = (-1,),
+    clocks: Any = None,
+    *,
+    store: str = "dense",
+    dtype: str = "float64",
+    level: str = "auto",
+) -> _core.Lanes:
+    """Return outputs that learn together."""
+    words = {"loss": params["loss"]}
+    numbers = {name: float(value) for name, value in params.items() if name != "loss"}
+    n = len(targets)
+    return _core.make_lanes(
+        "one_pass", store, dtype, width, [numbers] * n, [words] * n, list(clocks or [0] * n),
+        list(targets), level,
+    )  # fmt: skip
+
+
+def targets_of(rng: np.random.Generator, X: np.ndarray, loss: str) -> np.ndarray:
+    """Return targets that depend on the columns."""
+    z = np.tanh(X[:, 0] - X[:, 1]) + 0.3 * rng.normal(size=len(X))
+    if loss == "logistic":
+        return np.where(z > 0, 1.0, -1.0)
+    return np.round(np.exp(z)) if loss == "poisson" else 5.0 + 3.0 * z
+
+
+@settings(max_examples=max(60, settings.default.max_examples))
+@given(
+    data=st.data(),
+    loss=st.sampled_from(LOSSES),
+    lanes=st.sampled_from([12, 4]),
+    fit=st.booleans(),
+    store=STORES,
+    cut=st.sampled_from([0.0, 0.00101, 0.0517]),
+    target=st.sampled_from([0, 0, 3]),
+    relative=st.booleans(),
+    weights=st.sampled_from(sorted(WEIGHTS)),
+)
+def test_the_core_equals_the_oracle(
+    data: st.DataObject, loss: str, lanes: int, fit: bool, store: str, cut: float, target: int,
+    relative: bool, weights: str,
+) -> None:  # fmt: skip
+    """Weights, intercept, predictions and losses, for one pass and for several."""
+    stream = data.draw(streams(loss, weighted=False))
+    allowed = WEIGHTS[weights]
+    if allowed is not None:
+        rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+        stream.weight = rng.choice(allowed, len(stream.y))
+    params = parameters(
+        loss, lanes=lanes, fit_intercept=fit, cut=cut, target_nnz=target, relative_epsilon=relative
+    )
+    oracle = one_pass(stream.X, stream.y, stream.passes, sample_weight=stream.weight, **params)
+    model = stream.learn(learner("one_pass", stream.width, store=store, **params))
+    rough = 1e-6 if weights == "large" else 1e-9
+    near = {"rtol": rough, "atol": rough * max(1.0, np.abs(oracle.weights).max(initial=0.0))}
+    got = dense_weights(model, stream.width)
+    np.testing.assert_allclose(got, oracle.weights, **near)
+    np.testing.assert_allclose(model.intercept(), oracle.intercept, **near)
+    np.testing.assert_allclose(model.loss_sum, sum(oracle.losses), rtol=rough, atol=rough)
+    assert model.steps == oracle.steps
+    assert model.nonzeros() == np.count_nonzero(got)
+    together = bank(params, stream.width, store=store)
+    before = []
+    for number, order in enumerate(stream.passes):
+        if number:
+            together.next_pass()
+        before.append(together.learn(stream.batch(), order, before=True)[:, 0])
+    np.testing.assert_allclose(np.concatenate(before), oracle.predictions, rtol=rough, atol=rough)
+
+
+@numbers_of_lanes
+@pytest.mark.parametrize("loss", LOSSES)
+def test_single_precision_is_near_the_oracle(loss: str, lanes: int) -> None:
+    rng = np.random.default_rng(4)
+    X = (rng.normal(size=(150, 6)) * (rng.random((150, 6)) < 0.5)).astype(np.float32)
+    y = targets_of(rng, X, loss)
+    weight = rng.choice([0.5, 1.0, 3.0], 150)
+    params = parameters(loss, lanes=lanes)
+    oracle = one_pass(X, y, [np.arange(150)], sample_weight=weight, **params)
+    stream = Stream(X, y, weight, [np.arange(150)])
+    model = stream.learn(learner("one_pass", 6, dtype="float32", **params))
+    scale = np.abs(oracle.weights).max()
+    np.testing.assert_allclose(dense_weights(model, 6), oracle.weights, atol=2e-4 * scale)
+    np.testing.assert_allclose(model.loss_sum, sum(oracle.losses), rtol=1e-4)
+
+
+@dtypes
+@numbers_of_lanes
+@pytest.mark.parametrize("loss", LOSSES)
+def test_all_instruction_sets_give_the_same_bits(loss: str, lanes: int, dtype: str) -> None:
+    rng = np.random.default_rng(lanes)
+    X = rows_of(rng, 200, 30, dtype)
+    y = targets_of(rng, X.toarray(), loss)
+    weight = rng.choice([0.0, 0.5, 1.0, 5.0], 200)
+    params, states = parameters(loss, lanes=lanes), []
+    for level in levels():
+        made = bank(params, 30, dtype=dtype, level=level)
+        made.learn(batch_of(X, y, weight))
+        assert made.layouts == [f"{level} bank of {lanes}"]
+        states.append(made.state())
+    assert all(state == states[0] for state in states)
+
+
+@dtypes
+@numbers_of_lanes
+@given(
+    seed=st.integers(0, 2**20), store=STORES, outputs=st.integers(2, 9), clocks=st.integers(1, 2)
+)
+@settings(max_examples=15)
+def test_outputs_that_learn_together_equal_single_ones(
+    lanes: int, dtype: str, seed: int, store: str, outputs: int, clocks: int
+) -> None:
+    """Scales depend on the rows alone, so even the bits are the same."""
+    rng = np.random.default_rng(seed)
+    X = rows_of(rng, 80, 12, dtype)
+    kinds = rng.integers(0, outputs, 80).astype(np.int32)
+    seen = (rng.random((80, clocks)) < 0.8).astype(np.uint8)
+    weight = rng.choice([0.0, 1.0, 2.5], 80)
+    params, own = (
+        parameters("logistic", lanes=lanes, cut=0.01),
+        [i % clocks for i in range(outputs)],
+    )
+    together = bank(params, 12, range(outputs), own, store=store, dtype=dtype)
+    classes = (np.arange(81), kinds)
+    batch = batch_of(X, None, weight)
+    found = together.learn(batch, seen=seen, classes=classes, low=-1.0, before=True)
+    raw = together.predict(batch, np.arange(outputs))
+    for output in range(outputs):
+        alone = learner("one_pass", 12, store=store, dtype=dtype, **params)
+        labels = batch_of(X, np.where(kinds == output, 1.0, -1.0), weight)
+        alone.learn(labels, np.flatnonzero(seen[:, own[output]]))
+        for one, other in zip(alone.weights(), together.weights(output), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert alone.intercept() == together.intercepts()[output]
+        assert alone.loss_sum == together.loss_sums()[output]
+        np.testing.assert_array_equal(alone.predict(labels), raw[:, output])
+        assert alone.nonzeros() == together.nonzeros()[output]
+        assert np.isnan(found[:, output]).tolist() == (seen[:, own[output]] == 0).tolist()
+
+
+@dtypes
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_state_continues_with_the_same_bits(loss: str, dtype: str) -> None:
+    """P-20: also between passes."""
+    rng = np.random.default_rng(1)
+    X = rows_of(rng, 90, 15, dtype)
+    batch = batch_of(X, targets_of(rng, X.toarray(), loss), rng.choice([0.0, 0.5, 1.0, 3.0], 90))
+    order, params = rng.permutation(90), parameters(loss, lanes=4, cut=0.01)
+
+    def fresh(store: str) -> _core.Learner:
+        return learner("one_pass", 15, store=store, dtype=dtype, **params)
+
+    whole, pieces = fresh("dense"), fresh("hashed")
+    whole.learn(batch)
+    whole.next_pass()
+    whole.learn(batch, order)
+    for first, last in ((0, 1), (1, 33), (33, 90), (90, 91), (91, 150), (150, 180)):
+        visited, begin = (None, 0) if first < 90 else (order, 90)
+        if first == 90:
+            pieces.next_pass()
+        pieces.learn(batch, visited, first - begin, last - begin)
+        pieces.nonzeros(), pieces.weights(), pieces.predict(batch)
+        state = pieces.state()
+        pieces = fresh("hashed")
+        pieces.restore(state)
+    for one, other in zip(whole.weights(), pieces.weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert whole.intercept() == pieces.intercept()
+    assert whole.loss_sum == pieces.loss_sum
+    assert whole.facts() == pieces.facts()
+
+
+def test_a_state_of_another_bank_is_refused() -> None:
+    four = learner("one_pass", 3, **parameters("logistic", lanes=4))
+    state = four.state()
+    for other in (
+        learner("one_pass", 3, **parameters("logistic", lanes=12)),
+        learner("one_pass", 3, dtype="float32", **parameters("logistic", lanes=4)),
+    ):
+        with pytest.raises(ValueError, match="state is of lanes of another rule"):
+            other.restore(state)
+    for bad in (state[:-3], state + b"1234"):
+        with pytest.raises(ValueError, match="state"):
+            four.restore(bad)
+
+
+@dtypes
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "poisson"])
+def test_units_that_are_powers_of_two_change_no_bit(loss: str, dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(120, 5)).astype(dtype)
+    y = targets_of(rng, X, loss)
+    unit = 1.0 if loss == "logistic" else 2.0**20
+    columns = np.array([1.0, 2.0**10, 2.0**-10, 1.0, 2.0**30])
+    found = []
+    for scale, times in ((np.ones(5), 1.0), (np.full(5, 2.0**-7), unit), (columns, 1 / unit)):
+        model = learner("one_pass", 5, dtype=dtype, **parameters(loss, cut=0.01))
+        stream = Stream(X * scale, y * times, None, [np.arange(120)])
+        stream.learn(model)
+        common = bool((scale == scale[0]).all())
+        found.append((dense_weights(model, 5) * scale / times, model.intercept() / times, common))
+    for weights, intercept, common in found[1:]:
+        if common:
+            np.testing.assert_array_equal(weights, found[0][0])
+            assert intercept == found[0][1]
+    own = found[2][0]
+    assert np.isfinite(own).all()  # lanes with a common scale see other columns
+
+
+@dtypes
+@numbers_of_lanes
+def test_the_most_useful_features_are_kept(lanes: int, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 30))
+    stream = Stream(X, 3 * X[:, 4] - X[:, 9] + 0.1 * rng.normal(size=400), None, [np.arange(400)])
+    kept = {}
+    for cut, target in ((0.0, 0), (0.01, 0), (0.0, 2), (0.0, 1), (0.9, 0)):
+        params = parameters("squared", lanes=lanes, cut=cut, target_nnz=target)
+        model = stream.learn(learner("one_pass", 30, dtype=dtype, **params))
+        kept[cut, target] = set(np.flatnonzero(dense_weights(model, 30)))
+        assert len(kept[cut, target]) == model.nonzeros()
+    assert len(kept[0.0, 0]) == 30
+    assert kept[0.01, 0] >= {4, 9}
+    assert len(kept[0.01, 0]) < 30
+    assert kept[0.0, 2] == {4, 9}
+    assert kept[0.0, 1] == kept[0.9, 0] == {4}
+
+
+# ---- extreme values ------------------------------------------------------------------------------
+
+
+def finite(model: _core.Learner) -> bool:
+    values = [*model.weights()[1], model.intercept(), model.loss_sum]
+    return bool(np.isfinite(values).all())
+
+
+EXTREME = {
+    "float32": (1e30, 1e-30, 1e-40, 1e15),
+    "float64": (1e300, 1e-300, 1e-307, 1e150),
+}
+
+
+@dtypes
+@pytest.mark.parametrize("place", ["matrix", "column", "value"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_extreme_values_give_finite_models(loss: str, place: str, dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 5))
+    y = targets_of(rng, X, loss)
+    for size in EXTREME[dtype]:
+        Z = X.copy()
+        if place == "matrix":
+            Z *= size
+        elif place == "column":
+            Z[:, 0] *= size
+        else:
+            Z[100, 0] = size
+        for lanes in (4, 12):
+            model = learner("one_pass", 5, dtype=dtype, **parameters(loss, lanes=lanes))
+            Stream(Z, y, None, [np.arange(200)]).learn(model)
+            assert finite(model), (size, lanes)
+            if place != "value" and size > 1e-39:  # only few bits are left of 1e-40 and 1e-307
+                plain = Stream(X, y, None, [np.arange(200)]).learn(
+                    learner("one_pass", 5, dtype=dtype, **parameters(loss, lanes=lanes))
+                )
+                assert model.loss_sum < 1.3 * abs(plain.loss_sum) + 10
+
+
+@dtypes
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
+def test_targets_of_any_size(loss: str, dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(150, 4))
+    y = targets_of(rng, X, loss)
+    for size in (1e140, 1e-140):
+        models = [
+            Stream(X, y * times, None, [np.arange(150)]).learn(
+                learner("one_pass", 4, dtype=dtype, **parameters(loss))
+            )
+            for times in (1.0, size)
+        ]
+        assert finite(models[1])
+        one, other = (dense_weights(model, 4) for model in models)
+        np.testing.assert_allclose(other / size, one, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "weight", "message"),
+    [
+        ("squared", 1e300, 1.0, r"row 2: the target 1e\+300 is too large.*1e\+150"),
+        ("huber", -1e200, 1.0, r"row 2: the target -1e\+200 is too large"),
+        ("quantile", 1e151, 0.0, r"row 2: the target 1e\+151 is too large"),
+        ("poisson", 1e13, 1.0, r"row 2: the target 1e\+13 is too large.*1e\+12"),
+        ("squared", 1e149, 1e12, r"row 2: the weight 1e\+12 is too large for the target 1e\+149"),
+        ("logistic", 1.0, 1e31, r"row 2: the weight 1e\+31 is too large"),
+    ],
+)
+def test_targets_and_weights_whose_sums_overflow_are_refused(
+    loss: str, target: float, weight: float, message: str
+) -> None:
+    X, y, weights = np.eye(4), np.ones(4), np.ones(4)
+    y[2], weights[2] = target, weight
+    model = learner("one_pass", 4, **parameters(loss))
+    with pytest.raises(_core.DataError, match=message):
+        Stream(X, y, weights, [np.arange(4)]).learn(model)
+    assert model.steps == 2
+    assert finite(model)
+
+
+@dtypes
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weight", [1e-12, 1e4, 1e6, 1e12, 1e25])
+def test_large_and_small_weights(weight: float, loss: str, dtype: str) -> None:
+    """If all weights are large, the model is as good as with weights of 1."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(300, 5))
+    y, order = targets_of(rng, X, loss), [np.arange(300)]
+    params = parameters(loss)
+    plain, heavy = (
+        Stream(X, y, weights, order).learn(learner("one_pass", 5, dtype=dtype, **params))
+        for weights in (None, np.full(300, weight))
+    )
+    assert finite(heavy)
+    if 1 < weight <= 1e12:
+        test = Stream(rng.normal(size=(300, 5)), y, None, order)
+        one, other = plain.predict(test.batch()), heavy.predict(test.batch())
+        assert np.corrcoef(one, other)[0, 1] > 0.9
+        assert other.std() < 5 * one.std()
+
+
+@dtypes
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_that_say_little(loss: str, dtype: str) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(100, 4))
+    X[:, 2] = 0.0
+    y, weight = targets_of(rng, X, loss), np.ones(100)
+    weight[:3] = 0.0
+    same = np.full(100, 1.0)
+    for stream in (
+        Stream(X, y, weight, [np.arange(100)]),  # the first rows have weight 0
+        Stream(X, y, np.zeros(100), [np.arange(100)]),
+        Stream(X, same, None, [np.arange(100)]),
+        Stream(np.zeros((100, 4)), y, None, [np.arange(100)]),
+        Stream(X, y, None, [np.zeros(200, int)]),  # a row again and again
+    ):
+        model = stream.learn(learner("one_pass", 4, dtype=dtype, **parameters(loss)))
+        assert finite(model)
+        assert dense_weights(model, 4)[2] == 0.0
+    constant = Stream(X, same, None, [np.arange(100)]).learn(
+        learner("one_pass", 4, dtype=dtype, **parameters(loss))
+    )
+    if loss not in ("logistic", "poisson"):
+        assert constant.intercept() == 1.0
+        assert constant.nonzeros() == 0
+        assert constant.loss_sum == 0.0
+
+
+@dtypes
+def test_a_row_of_weight_zero_changes_nothing(dtype: str) -> None:
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(60, 4))
+    y, weight = targets_of(rng, X, "squared"), rng.choice([0.0, 1.0], 60)
+    kept = np.flatnonzero(weight)
+    models = [
+        Stream(X, y, weight, [order]).learn(
+            learner("one_pass", 4, dtype=dtype, **parameters("squared"))
+        )
+        for order in (np.arange(60), kept)
+    ]
+    np.testing.assert_array_equal(*(dense_weights(model, 4) for model in models))
+    assert models[0].loss_sum == models[1].loss_sum
+
+
+@dtypes
+@pytest.mark.parametrize("what", ["rows", "targets", "both"])
+@pytest.mark.parametrize("factor", [1e6, 1e-6])
+def test_a_stream_whose_scale_jumps(what: str, factor: float, dtype: str) -> None:
+    """After the jump the model learns the new scale."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(3000, 5))
+    y = 3 * X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=3000)
+    late = np.arange(3000) >= 300
+    if what != "targets":
+        X[late] *= factor
+    if what != "rows":
+        y[late] *= factor
+    model = learner("one_pass", 5, dtype=dtype, **parameters("squared"))
+    Stream(X, y, None, [np.arange(3000)]).learn(model)
+    assert finite(model)
+    rest = Stream(X[late], y[late], None, []).batch()
+    error = np.mean((model.predict(rest) - y[late]) ** 2) / y[late].var()
+    if factor > 1:
+        assert error < 0.1
+    else:  # small numbers after large ones hardly count in the sums
+        assert error < 1e13
