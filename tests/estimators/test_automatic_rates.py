@@ -56,7 +56,7 @@ def test_losses_without_a_bound_get_a_large_alpha() -> None:
 
 
 def test_empty_rows_and_huge_values_have_a_rate() -> None:
-    for rows in (np.zeros((9, 2)), np.full((9, 2), 1e160), np.full((9, 2), 1e-160)):
+    for rows in (np.zeros((9, 2)), np.full((9, 2), 1e150), np.full((9, 2), 1e-160)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             clf = AveragedSGDClassifier(dtype="float64").fit(rows, np.arange(9) % 2)
@@ -106,14 +106,14 @@ def test_coordinate_descent_goes_on_while_the_objective_falls() -> None:
     number = CoordinateDescentRegressor(tol=1e-3, random_state=0).fit(rows, target)
     auto = CoordinateDescentRegressor(random_state=0).fit(rows, target)
     assert auto.n_iter_ > number.n_iter_
-    assert auto.score(rows, target) > 0.999 > number.score(rows, target)
+    assert auto.history_[-1].loss < number.history_[-1].loss
+    assert auto.score(rows, target) > 0.999
 
 
 # ---- columns of different size -------------------------------------------------------------------
 
 CLASSES = sorted(
-    {name for rule in RULES.values() for name in rule.estimators.values()}
-    - {"CoordinateDescentClassifier", "CoordinateDescentRegressor"}
+    name for rule in RULES.values() if not rule.scales_columns for name in rule.estimators.values()
 )
 
 

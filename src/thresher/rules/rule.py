@@ -89,8 +89,6 @@ class Rule:
         weights zero after the last step too; without the factor, the last steps leave some.
     nonzero_store : bool
         Whether classifiers take store="nonzero".
-    any_scale : bool
-        Whether it copes with columns of very different size; if not, there is a warning.
     cluster : tuple of str
         Modes in which it can train on a cluster, the default first.
     """
@@ -128,7 +126,6 @@ class Rule:
     penalty_unit: Literal["objective", "gradients", "update"] = "objective"
     penalty_reach: float = 1.0
     nonzero_store: bool = False
-    any_scale: bool = False
     cluster: tuple[str, ...] = ()
 
     @property

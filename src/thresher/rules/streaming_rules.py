@@ -237,7 +237,6 @@ STREAMING_RULES: dict[str, Rule] = {
         diverges=False,  # no step overshoots
         scales_columns=True,
         standardises_in_core=True,
-        any_scale=True,
         refit_rule="ftrl",
         estimators={"classifier": "OnePassClassifier", "regressor": "OnePassRegressor"},
     ),
