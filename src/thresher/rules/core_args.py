@@ -209,4 +209,4 @@ def rate_for(
     elif spec.norm_power > 0:
         factor *= float(params["eta0"])
     rate = factor * norm**spec.norm_power
-    return min(max(float(f"{rate:.2g}"), 1e-300), 1e300)
+    return min(max(float(f"{rate:.2g}"), 1e-30), 1e30)
