@@ -311,12 +311,14 @@ def _regression(rule: str, folder: Folder) -> Cells:
     loss = RULES[rule].regressor_loss
     X, y, _ = arrays("numbers")
     fixing = {name: p for name, p in RULES[rule].own.items() if p.fixes_units}
-    name, first = next(iter(fixing.items()))
-    number = {name: first.auto or 1e-3}  # targets are then not standardised
-    yield (
-        "numbers/csr/fit/given",
-        lambda: estimator(rule, "regressor", **params_of("three"), **number).fit(X, y).model_,
-    )
+    for name, first in list(fixing.items())[:1]:
+        number = {name: first.auto or 1e-3}  # targets are then not standardised
+        yield (
+            "numbers/csr/fit/given",
+            lambda number=number: (
+                estimator(rule, "regressor", **params_of("three"), **number).fit(X, y).model_
+            ),
+        )
     for way in ("three", "shuffled"):
         params, options = params_of(way), options_of(rule, way)
         options += ["--loss", loss] if "loss" in RULES[rule].parameters else []
