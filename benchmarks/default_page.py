@@ -21,8 +21,9 @@ training rows. Mirror descent leaves out sets with more than 20,000 features: it
 them. Defaults of ours were chosen by cross-validation on training rows only
 (`--folds`); see [decision 18](decisions/0018-automatic-rates.md).
 
-Peers: {versions}. "VW, best of 8" has for each set the learning rate of 8 with the least test
-error, which a user could not know. VW's weights count features that occur.
+Peers are of {versions}.
+"VW, best of 8" has for each set the learning rate of 8 with the least test error, which a user
+could not know. VW's weights count features that occur.
 
 A ratio compares a learner with the best of all on the same set; half an error is added to the
 number of wrong test rows, so that a perfect learner has no infinite ratio. Means are geometric.
@@ -43,7 +44,7 @@ class Task:
         most = max((len(result) for result in self.sets.values()), default=0)
         self.sets = {name: result for name, result in self.sets.items() if len(result) == most}
         first = next(iter(self.sets.values()), {})
-        self.keys = [key for key in first if not key.startswith("VW -l")]
+        self.keys = [k for k in first if not k.startswith("VW -l") and self.sets_of(k)]
         self.peers = [key for key in self.keys if not is_ours(key)]
         self.ours = [key for key in self.keys if is_ours(key)]
 

@@ -209,6 +209,7 @@ MATRIX_RULES: dict[str, Rule] = {
         repeats_rows=False,
         no_lanes="it needs all rows at once",
         penalty="l1",
+        scales_columns=True,
         estimators={
             "classifier": "CoordinateDescentClassifier",
             "regressor": "CoordinateDescentRegressor",
