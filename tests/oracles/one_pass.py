@@ -11,8 +11,8 @@
 
 The intercept b is one more coordinate with u = 1; for Newton its R is 0.01 a + c. In a regression
 the targets are standardised by their running mean and sd, and predictions are clipped to the range
-of the targets seen. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns it
-once, with the weight h, or h over the mean weight if that is above 1. At the end, the averaged
+of the targets seen. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns each
+of them. At the end, the averaged
 weights replace the last ones if they predicted better, and features of least energy w^2 sum x^2 are
 cut. Every pass starts from zero weights, but keeps the scales and the statistics of the targets;
 the result is the mean over the passes.
@@ -207,7 +207,6 @@ def one_pass(
         S, d, cumulative = np.eye(K + 1) / TAU, np.zeros(K + 1), np.zeros(K)
         average, marks, b_average, b_mark = np.zeros(p), np.zeros(p), 0.0, 0.0
         judged, t = np.zeros(2), 0.0
-        told: list[float] = []  # weights of the rows that the stack has learned
         for row in rows:
             steps += 1
             x, label, weight = X[row], float(y[row]), float(weights[row])
@@ -259,16 +258,14 @@ def one_pass(
                             scalar.slope(v, z, eps()) ** 2 if brier else scalar.value(v, z, eps())
                         )
                         judged[i] += weight * now * score
-                    told.append(weight)
-                    share = weight / max(1.0, float(np.mean(told)))
-                    f = np.append(m, 1.0 if fit_intercept else 0.0)
-                    Sf = S @ f
-                    Q = float(f @ Sf)
-                    g, c = scalar.landing(pred, z, share * Q, eps())
-                    c = share * max(c, 1e-6)
-                    d = d - share * g * Sf
-                    S = S - c / (1 + c * Q) * np.outer(Sf, Sf)
-                    cumulative += share * np.array([scalar.value(v, z, eps()) for v in m])
+                f = np.append(m, 1.0 if fit_intercept else 0.0)
+                Sf = S @ f
+                Q = float(f @ Sf)
+                g, c = scalar.landing(pred, z, h * Q, eps())
+                c = h * max(c, 1e-6)
+                d = d - h * g * Sf
+                S = S - c / (1 + c * Q) * np.outer(Sf, Sf)
+                cumulative += h * np.array([scalar.value(v, z, eps()) for v in m])
                 for k, (newton, own, a) in enumerate(bank):
                     u = np.append(U[k], 1.0 if fit_intercept else 0.0)
                     all_sums = np.append(sums[k], b_sums[k])

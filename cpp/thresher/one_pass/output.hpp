@@ -51,8 +51,9 @@ class Output {
   void average_intercept(double gain) { averaged_ += gain * (mixed_intercept() - averaged_); }
   double raw_prediction() const { return target_.mean() + target_.unit() * target_.clip(p_); }
 
-  // Takes the target of a row whose first step has weight h. The stack and the tally learn the row
-  // once, with its whole weight. `averaged` is the inner product of the averaged weights.
+  // Takes the target of a row whose first step has weight h. The stack learns this step, as all
+  // later ones; the tally counts the row once, with its whole weight. `averaged` is the inner
+  // product of the averaged weights.
   void judge(double y, double h, double weight, double averaged, double rows) {
     const double raw = raw_prediction();
     const bool started = target_.started();
@@ -68,19 +69,12 @@ class Output {
     predictions_.see(p_, weight);
     judged_[0] += weight * rows * loss_.score(target_.clip(p_), y_, e);
     judged_[1] += weight * rows * loss_.score(before, y_, e);
-    const double share = stack_.share(weight);
-    if (loss_.logistic() && share == 1.0) {
-      stack_.weigh_by_probabilities(probabilities_.data());
-    } else {
-      PerLane<double> losses;
-      for (std::size_t k = 0; k < bank_.size(); ++k) losses[k] = loss_.loss(m_[k], y_, e);
-      stack_.weigh(share, losses.data());
-    }
-    stack_.learn(m_.data(), p_, y_, share, e, loss_);
+    learn_stack(h);
   }
   void see_again(double y, double h) {  // the further steps of a row
     target_.see(y, h);
     set_slopes(y);
+    learn_stack(h);
   }
 
   // The growth of n that a step of weight h makes; 0 for Newton.
@@ -165,6 +159,17 @@ class Output {
         slopes_[k] = landing.slope, curvatures_[k] = landing.curvature;
       }
     }
+  }
+  void learn_stack(double h) {
+    const double e = epsilon();
+    if (loss_.logistic() && h == 1.0) {
+      stack_.weigh_by_probabilities(probabilities_.data());
+    } else {
+      PerLane<double> losses;
+      for (std::size_t k = 0; k < bank_.size(); ++k) losses[k] = loss_.loss(m_[k], y_, e);
+      stack_.weigh(h, losses.data());
+    }
+    stack_.learn(m_.data(), p_, y_, h, e, loss_);
   }
   void set_slopes(double y) {
     y_ = target_.standard(y);

@@ -46,13 +46,6 @@ class Stack {
     return p;
   }
 
-  // The weight of a row for the stack. A row gives one prediction before it is learned, whatever its
-  // weight; so weights above 1 count in units of their mean, and large ones do not hide the prior.
-  double share(double weight) {
-    rows_ += 1.0, weight_ += weight;
-    return weight / std::max(1.0, weight_ / rows_);
-  }
-
   // Learns the target y of a row of weight h, for which predict(m) gave p. Before it, weigh().
   void learn(const double* m, double p, double y, double h, double epsilon,
              const ImplicitLoss& loss) {
@@ -88,7 +81,6 @@ class Stack {
   template <class Archive>
   void archive(Archive& io) {
     io(S_), io(d_), io(cumulative_), io(weights_), io(products_), io(pending_);
-    io(rows_), io(weight_);
     mix();
   }
 
@@ -116,8 +108,7 @@ class Stack {
   // exp(-loss) of a lane is proportional to weights_[k] products_[k]; cumulative_ has the losses of
   // weights_, and products_ those since.
   std::array<double, padded> cumulative_{}, weights_{}, products_{};
-  std::int64_t pending_ = 0;          // rows in products_
-  double rows_ = 0.0, weight_ = 0.0;  // rows learned, and their weight
+  std::int64_t pending_ = 0;  // rows in products_
 };
 
 }  // namespace thresher::one_pass
