@@ -11,11 +11,11 @@
 
 The intercept b is one more coordinate with u = 1; for Newton its R is 0.01 a + c. In a regression
 the targets are standardised by their running mean and sd, and predictions are clipped to the range
-of the targets seen. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns each
-of them. At the end, the averaged
-weights replace the last ones if they predicted better, and features of least energy w^2 sum x^2 are
-cut. Every pass starts from zero weights, but keeps the scales and the statistics of the targets;
-the result is the mean over the passes.
+of the targets seen. If the mean weight of the rows so far is above 100, weights are divided, so
+that it is 100. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns each of
+them. At the end, the averaged weights replace the last ones if they predicted better, and features
+of least energy w^2 sum x^2 are cut. Every pass starts from zero weights, but keeps the scales and
+the statistics of the targets; the result is the mean over the passes.
 """
 
 from __future__ import annotations
@@ -178,6 +178,7 @@ def one_pass(
     predictions: list[float] = []
     values: list[float] = []
     total, steps = 0.0, 0  # weight and number of all rows
+    all_given: list[float] = []  # weights of the rows before they are divided
     times: list[float] = []  # weights of the passes
     models: list[tuple[Vector, float]] = []  # of the passes: weights in units of x / s_j, intercept
 
@@ -210,6 +211,10 @@ def one_pass(
         for row in rows:
             steps += 1
             x, label, weight = X[row], float(y[row]), float(weights[row])
+            given = weight
+            if given > 0:
+                all_given.append(given)
+                weight = given / max(1.0, float(np.mean(all_given)) / 100)
             now, left, size, first = t, weight, min(weight, 1.0), True
             touched = x != 0
             while first or left > 0:
@@ -247,7 +252,7 @@ def one_pass(
                 if first:
                     predictions.append(raw)
                     value = scalar.value(raw, label, eps() * targets.unit()) if known else 0.0
-                    values.append(weight * value)
+                    values.append(given * value)
                 if weight == 0:
                     break
                 if first:

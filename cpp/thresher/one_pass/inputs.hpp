@@ -20,6 +20,7 @@ namespace thresher::one_pass {
 // Running means over rows, shared by all outputs.
 struct RowMeans {
   double weight = 0.0;                             // of the rows so far
+  double rows = 0.0, given = 0.0;                  // their number, and weight before share()
   double values = 0.0, size = 0.0;                 // number of nonzeros, and the mean of |x|
   double squares_common = 0.0, squares_own = 0.0;  // sums over rows of sum u^2
 
@@ -60,6 +61,14 @@ class Inputs {
   const Real* u() const { return u_.data(); }            // x / s_j
   const Real* ratios() const { return ratios_.data(); }  // s_j / s
   const Real* gains() const { return gains_.data(); }    // of the means of the mixed weights
+
+  // The weight with which a row is learned. If the mean weight is above 100, it is divided, so that
+  // the mean is 100: with larger weights the lanes would fit each row exactly.
+  double share(double weight) {
+    if (!(weight > 0)) return weight;
+    rows_.rows += 1.0, rows_.given += weight;
+    return weight / std::max(1.0, rows_.given / rows_.rows / 100.0);
+  }
 
   // A new row. Throws if a value is not finite.
   void begin(const Rows<Real>& rows) {

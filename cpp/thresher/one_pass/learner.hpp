@@ -233,7 +233,7 @@ class OnePassLanes final : public Lanes {
     rows.check_next_row();
     mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());
-    const double weight = rows.weight(), now = time_;
+    const double given = rows.weight(), weight = inputs_.share(given), now = time_;
     // A weight is that many rows, in steps of 1, 1, 2, 4, ...
     double left = weight, size = std::min(weight, 1.0);
     for (bool first = true; first || left > 0.0; first = false) {
@@ -246,7 +246,7 @@ class OnePassLanes final : public Lanes {
         const double y = told.label(batch, rows.row(), clock_, targets_[o]);
         const double averaged = open(row, o, now, first && h > 0);
         if (first && before) before[o] = output.raw_prediction();
-        if (first) output.judge(y, h, weight, averaged, now);
+        if (first) output.judge(y, h, weight, given, averaged, now);
         else output.see_again(y, h);
         if (h > 0) step(row, o, h);
       }

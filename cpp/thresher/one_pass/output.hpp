@@ -52,9 +52,9 @@ class Output {
   double raw_prediction() const { return target_.mean() + target_.unit() * target_.clip(p_); }
 
   // Takes the target of a row whose first step has weight h. The stack learns this step, as all
-  // later ones; the tally counts the row once, with its whole weight. `averaged` is the inner
-  // product of the averaged weights.
-  void judge(double y, double h, double weight, double averaged, double rows) {
+  // later ones; the tally counts the row once, with the weight that was given. `averaged` is the
+  // inner product of the averaged weights.
+  void judge(double y, double h, double weight, double given, double averaged, double rows) {
     const double raw = raw_prediction();
     const bool started = target_.started();
     const double before = target_.clip(averaged + averaged_);
@@ -63,8 +63,8 @@ class Output {
     const double e = epsilon();
     const Outcome last = loss_.outcome(target_.clip(p_), y_, e);
     // The first target of a regression is not predicted: nothing is known of its size.
-    if (!loss_.regression()) tally_.add(last, weight);
-    else tally_.add({started ? loss_.loss(raw, y, e * target_.unit()) : 0.0, 0.0}, weight);
+    if (!loss_.regression()) tally_.add(last, given);
+    else tally_.add({started ? loss_.loss(raw, y, e * target_.unit()) : 0.0, 0.0}, given);
     if (!(weight > 0)) return;
     predictions_.see(p_, weight);
     judged_[0] += weight * rows * loss_.score(target_.clip(p_), y_, e);
