@@ -12,9 +12,10 @@
 The intercept b is one more coordinate with u = 1; for Newton its R is 0.01 a + c. In a regression
 the targets are standardised by their running mean and sd, and predictions are clipped to the range
 of the targets seen. A row of weight h makes steps of weight 1, 1, 2, 4, ...; the stack learns it
-once, with the weight h, or h over the mean weight if that is above 1. At the end, the averaged weights replace the last ones if they predicted better, and features
-of least energy w^2 sum x^2 are cut. Every pass starts from zero weights, but keeps the scales and
-the statistics of the targets; the result is the mean over the passes.
+once, with the weight h, or h over the mean weight if that is above 1. At the end, the averaged
+weights replace the last ones if they predicted better, and features of least energy w^2 sum x^2 are
+cut. Every pass starts from zero weights, but keeps the scales and the statistics of the targets;
+the result is the mean over the passes.
 """
 
 from __future__ import annotations
@@ -96,49 +97,57 @@ class Scalar:
 
 @dataclass
 class Targets:
-    """Running statistics of the targets."""
+    """Statistics of the targets seen, computed again from all of them after each."""
 
     name: str
     centres: bool
     seen: list[tuple[float, float]] = field(default_factory=list)  # target, weight
+    _offset: float = 0.0
+    _mean: float = 0.0
+    _unit: float = 1.0
+    _range: tuple[float, float] = (-math.inf, math.inf)  # of standardised targets
 
     @property
     def regression(self) -> bool:
         return self.name not in ("logistic", "poisson")
 
+    def see(self, label: float, weight: float) -> None:
+        self.seen.append((label, weight))
+        y, h = np.array(self.seen).T
+        total = h.sum()
+        if not self.regression:
+            if not self.centres:
+                return
+            if self.name == "poisson":
+                self._offset = math.log((h @ y + 1) / (total + 1))
+            else:
+                positive = h[y > 0].sum()
+                self._offset = math.log((positive + 1) / (total - positive + 1))
+            return
+        self._mean = float(h @ y / total) if self.centres else 0.0
+        constant = self.centres and y.min() == y.max()
+        self._unit = 0.0 if constant else math.sqrt(float(h @ (y - self._mean) ** 2 / total))
+        if self._unit > 0:
+            self._range = self.standard(y.min()), self.standard(y.max())
+        else:
+            self._range = -math.inf, math.inf
+
     def offset(self) -> float:
-        if self.regression or not self.centres:
-            return 0.0
-        weight = sum(h for _, h in self.seen)
-        if self.name == "poisson":
-            return math.log((sum(h * y for y, h in self.seen) + 1) / (weight + 1))
-        positive = sum(h for y, h in self.seen if y > 0)
-        return math.log((positive + 1) / (weight - positive + 1))
+        return self._offset
 
     def mean(self) -> float:
-        if not self.regression or not self.centres or not self.seen:
-            return 0.0
-        y, h = np.array(self.seen).T
-        return float(np.average(y, weights=h))
+        return self._mean
 
     def unit(self) -> float:
-        if not self.regression or not self.seen:
-            return 1.0
-        y, h = np.array(self.seen).T
-        if y.min() == y.max() and self.centres:
-            return 0.0
-        return math.sqrt(float(np.average((y - self.mean()) ** 2, weights=h)))
+        return self._unit
 
     def standard(self, y: float) -> float:
         if not self.regression:
             return y
-        return (y - self.mean()) / self.unit() if self.unit() > 0 else 0.0
+        return (y - self._mean) / self._unit if self._unit > 0 else 0.0
 
     def clip(self, p: float) -> float:
-        if not self.regression or not self.seen or self.unit() == 0:
-            return p
-        targets = [y for y, _ in self.seen]
-        return float(np.clip(p, self.standard(min(targets)), self.standard(max(targets))))
+        return min(max(p, self._range[0]), self._range[1])
 
 
 def one_pass(
@@ -169,6 +178,7 @@ def one_pass(
     predictions: list[float] = []
     values: list[float] = []
     total, steps = 0.0, 0  # weight and number of all rows
+    times: list[float] = []  # weights of the passes
     models: list[tuple[Vector, float]] = []  # of the passes: weights in units of x / s_j, intercept
 
     def scale(own: bool) -> NDArray[np.float64]:
@@ -233,7 +243,7 @@ def one_pass(
                     known = bool(targets.seen) or not targets.regression
                     averaged = targets.clip(float(average @ (x / s[True])) + b_average)
                 if h > 0:
-                    targets.seen.append((label, h))
+                    targets.see(label, h)
                 z = targets.standard(label)
                 if first:
                     predictions.append(raw)
@@ -284,9 +294,14 @@ def one_pass(
             kept_b = (b_mark / t) ** 16
             intercept = kept_b * b_average + (1 - kept_b) * intercept
         models.append((coef, intercept))
+        times.append(t)
 
-    coef = np.mean([coef for coef, _ in models], axis=0)
-    intercept = float(np.mean([intercept for _, intercept in models]))
+    # a last pass with less weight than the others counts less, as it might not have ended
+    shares = np.ones(len(models))
+    if len(models) > 1 and max(times[:-1]) > 0:
+        shares[-1] = min(1.0, times[-1] / max(times[:-1]))
+    coef = shares @ np.array([coef for coef, _ in models]) / shares.sum()
+    intercept = float(shares @ [intercept for _, intercept in models] / shares.sum())
     energies = coef**2 * counts
     raw, h = np.array(raw_predictions).reshape(-1, 2).T
     spread = float(h @ (raw - np.average(raw, weights=h)) ** 2) if len(raw) else 0.0

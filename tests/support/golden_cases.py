@@ -35,6 +35,11 @@ VARIANTS = {
     "averaged-sgd": {"center": {"center": True}, "last": {"average": False, "alpha": 0.01}},
     "forward-backward": {"sparse": {"l1": 0.05}},
     "ftrl": {"sparse": {"l1": 6.0}, "target": {"target_nnz": 20}},
+    "one-pass": {
+        "four": {"lanes": 4, "dtype": "float64"},
+        "target": {"target_nnz": 20},
+        "sparse": {"cut": 0.1},
+    },
     "stabilized": {"paper": {"variant": "paper", "paths": 4}, "target": {"target_nnz": 10}},
     "dual-averaging": {"sparse": {"l1": 0.01}, "boost": {"boost": 0.1}},
     "margin-perceptron": {
@@ -151,7 +156,7 @@ def cells_of(rule: str, folder: Folder) -> Cells:
     """Yield the cells of a rule: a name, and a function that returns the model."""
     for way in WAYS:
         yield from _two_classes(rule, way, folder)
-    if rule in ("truncated-gradient", "ftrl"):
+    if rule in ("truncated-gradient", "ftrl", "one-pass"):
         yield from _others(rule, folder)
     for name, params in VARIANTS.get(rule, {}).items():
         yield from _variant(rule, name, params, folder)
@@ -315,8 +320,8 @@ def _regression(rule: str, folder: Folder) -> Cells:
         number = {name: first.auto or 1e-3}  # targets are then not standardised
         yield (
             "numbers/csr/fit/given",
-            lambda number=number: (
-                estimator(rule, "regressor", **params_of("three"), **number).fit(X, y).model_
+            lambda n=number: (
+                estimator(rule, "regressor", **params_of("three"), **n).fit(X, y).model_
             ),
         )
     for way in ("three", "shuffled"):

@@ -24,7 +24,10 @@ def batch_of(X: Any, y: Any, weights: Any = None) -> _core.Batch:
 
 
 def defaults(rule: str) -> dict[str, Any]:
-    return {name: p.default for name, p in RULES[rule].parameters.items()}
+    task = RULES[rule].tasks[0]
+    values = {name: p.default_for(task) for name, p in RULES[rule].parameters.items()}
+    rate = RULES[rule].rate_from_rows  # its "auto" needs rows
+    return values | ({rate: 1.0} if rate else {})
 
 
 def levels() -> list[str]:

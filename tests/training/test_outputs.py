@@ -19,6 +19,7 @@ from thresher import (
     ForwardBackwardClassifier,
     FTRLClassifier,
     MarginPerceptronClassifier,
+    OnePassClassifier,
     TruncatedGradientClassifier,
     _core,
 )
@@ -37,6 +38,8 @@ RULES: list[Any] = [
     ForwardBackwardClassifier(l1=1e-3, loss="squared_hinge"),
     FTRLClassifier(l1=0.1),
     DualAveragingClassifier(l1=1e-3),
+    OnePassClassifier(lanes=12),
+    OnePassClassifier(lanes=4, target_nnz=5),
 ]
 named = pytest.mark.parametrize("rule", RULES, ids=lambda e: type(e).__name__)
 LOOSE = {"float32": 1e-5, "float64": 1e-10}
@@ -136,6 +139,7 @@ def test_which_rules_have_shared_outputs() -> None:
         (TruncatedGradientClassifier(), True),
         (TruncatedGradientClassifier(certify=True), False),
         (TruncatedGradientClassifier(target_nnz=5), False),
+        (OnePassClassifier(target_nnz=5), True),
         (AveragedSGDClassifier(center=True), False),
         (MarginPerceptronClassifier(), False),
         (FTRLClassifier(), True),

@@ -135,10 +135,16 @@ struct LossKernels {
   Weighed (*given)(const LossesOfRow&, double weight, const double* rates, double bound);
   // sum += value, product *= factor; returns the largest product.
   double (*add)(const LossesOfRow&, double* sum, double* product);
-  // For n predictions m, in arrays of 16: the slope g = L'(m - q g) of the logistic loss, and the
-  // probability of y there (one_pass/implicit_slope.hpp).
-  void (*land)(std::size_t n, const double* m, double y, const double* q, double* slope,
-               double* probability);
+};
+
+// What the rule one-pass does once for a row (one_pass/). Arrays have 16 numbers, and rows of the
+// matrix S, too.
+struct StackKernels {
+  // For each prediction m: the slope g = L'(m - q g) of the logistic loss, and the probability of y
+  // there. Null q: all are 0.
+  void (*land)(const double* m, double y, const double* q, double* slope, double* probability);
+  void (*multiply)(const double* S, const double* f, std::size_t rows, double* Sf);  // Sf = S f
+  void (*shrink)(double* S, const double* Sf, std::size_t rows, double c);  // S -= c Sf Sf'
 };
 
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
@@ -155,6 +161,7 @@ struct Table {
   void (*perceptron_close[3])(const RowOfCells<Real>&, std::size_t line, const Real* step,
                               const Real* lambda);
   BankKernels<Real> banks[2];  // of 4 and of 12 lanes
+  StackKernels stacks[2];      // the same
   LossKernels losses;
 };
 

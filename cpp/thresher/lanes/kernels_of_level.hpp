@@ -267,43 +267,62 @@ inline double add(const LossesOfRow& row, double* sum, double* product) {
   return largest;
 }
 
+// ---- the rule one-pass ------------------------------------------------------------------------
+
 // The margin u after the step is u = v + q / (1 + e^u), between v and v + q: by Halley's method with
 // bisection. A lane that has converged stays as it is, so that lanes do not depend on each other.
-inline void land(std::size_t n, const double* m, double y, const double* q, double* slope,
-                 double* probability) {
-  using P = Doubles;
+template <std::size_t N>
+void land(const double* m, double y, const double* q, double* slope, double* probability) {
+  using P = Wide<double, N>;
   const P zero = P::all(0), one = P::all(1), half = P::all(0.5), close = P::all(1e-5);
-  for (std::size_t s = 0; s < n; s += P::size) {
-    const P step = P::load(q + s), v = P::load(m + s) * P::all(y);
-    P low = v, high = v + step, u = v, e, rest;
-    const auto look = [&]() __attribute__((always_inline)) {  // rest = 1 / (1 + e^u)
-      e = exp_of_negative(zero - absolute(u));
-      rest = where_greater(u, zero, e, one) / (one + e);
-    };
-    look();
-    P open = where_greater(step, zero, one, zero);
-    const P bend = where_greater(step, one, P::all(0.25), rest * (one - rest));
+  const P v = P::load(m) * P::all(y);
+  P u = v, e, rest;
+  const auto look = [&]() __attribute__((always_inline)) {  // rest = 1 / (1 + e^u)
+    e = exp_of_negative(zero - absolute(u));
+    rest = where_greater(u, zero, e, one) / (one + e);
+  };
+  look();
+  if (q) {
+    const P step = P::load(q), bend = where_greater(step, one, P::all(0.25), rest * (one - rest));
+    P low = v, high = v + step, open = where_greater(step, zero, one, zero);
     u = where_greater(step, zero, v + step * rest / (one + bend * step), v);
     for (int i = 0; i < 40; ++i) {
-      double left[P::size], any = 0.0;
+      double left[N], any = 0.0;
       open.store(left);
-      for (std::size_t l = 0; l < P::size; ++l) any += left[l];
+      for (std::size_t l = 0; l < N; ++l) any += left[l];
       look();
       if (any == 0.0) break;
       const P f = (u - v) - step * rest;
       high = where_greater(f, zero, u, high), low = where_greater(f, zero, low, u);
-      const P curve = step * rest * (one - rest), slope_f = one + curve, newton = f / slope_f;
+      const P curve = step * rest * (one - rest), slope_f = one + curve;
       // f'' = -curve (1 - 2 rest)
-      P next = u - newton / (one + half * newton * curve * (one - rest - rest) / slope_f);
+      P next = u - f * slope_f / (slope_f * slope_f + half * f * curve * (one - rest - rest));
       const P middle = half * (low + high);
       next = where_greater(low, next, middle, where_greater(next, high, middle, next));
       const P moved = absolute(next - u), enough = close * (one + absolute(u));
       u = where_greater(open, zero, next, u);
       open = where_greater(moved, enough, open, zero);
     }
-    (zero - P::all(y) * rest).store(slope + s);
-    (where_greater(u, zero, one, e) / (one + e)).store(probability + s);
   }
+  (zero - P::all(y) * rest).store(slope);
+  (where_greater(u, zero, one, e) / (one + e)).store(probability);
+}
+
+// Sf = S f for a symmetric matrix of N rows of 16 numbers.
+template <std::size_t N>
+void multiply(const double* S, const double* f, std::size_t rows, double* Sf) {
+  using P = Wide<double, N>;
+  P sum = P::all(0);
+  for (std::size_t i = 0; i < rows; ++i) sum += P::all(f[i]) * P::load(S + 16 * i);
+  sum.store(Sf);
+}
+// S -= c Sf Sf'
+template <std::size_t N>
+void shrink(double* S, const double* Sf, std::size_t rows, double c) {
+  using P = Wide<double, N>;
+  const P f = P::load(Sf);
+  for (std::size_t i = 0; i < rows; ++i)
+    (P::load(S + 16 * i) - P::all(c * Sf[i]) * f).store(S + 16 * i);
 }
 
 // ---- the table -------------------------------------------------------------------------------
@@ -332,7 +351,9 @@ void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
   table.banks[0] = BankOf<Real, MixedLine<Real>>::kernels();
   table.banks[1] = BankOf<Real, AdaGradLine<Real>, NewtonLine<Real>>::kernels();
-  table.losses = {weigh<true>, weigh<false>, add, land};
+  table.losses = {weigh<true>, weigh<false>, add};
+  table.stacks[0] = {land<4>, multiply<8>, shrink<8>};
+  table.stacks[1] = {land<16>, multiply<16>, shrink<16>};
 }
 
 }  // namespace thresher::lanes::THRESHER_LEVEL

@@ -162,7 +162,13 @@ class LaneSet final : public GrowingLanes {
               numbers.begin() + static_cast<std::ptrdiff_t>(std::min(from + most, numbers.size()))},
              Layout::lines);
     }
-    for (const auto& numbers : together) take(numbers, Layout::together);
+    for (const auto& numbers : together) {
+      const std::size_t most = store_ == "hashed" ? specs.size() : outputs_per_part;
+      for (std::size_t from = 0; from < numbers.size(); from += most)
+        take({numbers.begin() + static_cast<std::ptrdiff_t>(from),
+              numbers.begin() + static_cast<std::ptrdiff_t>(std::min(from + most, numbers.size()))},
+             Layout::together);
+    }
     if (!alone.empty()) take(alone, Layout::alone);
     // Nothing below throws, so all lanes are added or none.
     parts_.reserve(parts_.size() + parts.size());
@@ -177,6 +183,7 @@ class LaneSet final : public GrowingLanes {
 
  private:
   enum class Layout { lines, together, alone };
+  static constexpr std::size_t outputs_per_part = 16;  // of Layout::together: a store fits a cache
 
   struct Part {
     std::vector<std::size_t> lanes;  // their numbers in this set

@@ -121,7 +121,8 @@ class ImplicitLoss {
     }
     const double L = std::log(q) + m + q * y;
     double v = L > 1.0 ? L - std::log(L) : std::exp(std::max(std::min(L, 0.0), -700.0));
-    for (int i = 0; i < 20; ++i) {  // Newton's method in v; quadratic from any start
+    if (L < -36.0) return {v / q - y, v / q};  // v is e^L
+    for (int i = 0; i < 20; ++i) {             // Newton's method in v; quadratic from this start
       const double next = v * (1.0 + L - std::log(v)) / (1.0 + v);
       const bool done = std::fabs(next - v) <= 1e-15 * v;
       v = next;

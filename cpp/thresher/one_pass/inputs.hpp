@@ -63,11 +63,15 @@ class Inputs {
 
   // A new row. Throws if a value is not finite.
   void begin(const Rows<Real>& rows) {
-    sum_ = values_ = 0.0;
-    for (std::size_t k = 0; k < rows.count(); ++k) {
-      const double size = std::fabs(static_cast<double>(rows.values()[k]));
-      sum_ += size, values_ += size > 0;
-    }
+    const Real* const x = rows.values();
+    const std::size_t n = rows.count();
+    double sums[4] = {};  // four chains, to hide the latency of additions
+    std::size_t values = 0, k = 0;
+    for (; k + 4 <= n; k += 4)
+      for (std::size_t i = 0; i < 4; ++i) sums[i] += static_cast<double>(std::fabs(x[k + i]));
+    for (; k < n; ++k) sums[0] += static_cast<double>(std::fabs(x[k]));
+    for (k = 0; k < n; ++k) values += x[k] != 0;
+    sum_ = (sums[0] + sums[1]) + (sums[2] + sums[3]), values_ = static_cast<double>(values);
     if (!std::isfinite(sum_)) {
       rows.check_values();
       throw DataError(rows.row(), "the sum of its values overflows");
@@ -120,9 +124,14 @@ class Inputs {
         if (first) std::memcpy(numbers + 2, &now, sizeof now);
       }
     double own = 0.0, common = 0.0;
-    for (std::size_t k = 0; k < n; k += pack_size) {
-      const Pack<Real> u = values_at(u_.data(), k, n), v = u * values_at(ratios_.data(), k, n);
-      own += (u * u).total(), common += (v * v).total();
+    for (std::size_t from = 0; from < n; from += 4096) {
+      const std::size_t to = std::min<std::size_t>(n, from + 4096);
+      Pack<Real> owns = Pack<Real>::all(0), commons = owns;
+      for (std::size_t k = from; k < to; k += pack_size) {
+        const Pack<Real> u = values_at(u_.data(), k, to), v = u * values_at(ratios_.data(), k, to);
+        owns += u * u, commons += v * v;
+      }
+      own += owns.total(), common += commons.total();
     }
     return {own, common};
   }

@@ -49,7 +49,8 @@ class OnePassLanes final : public Lanes {
         most_nonzeros_(specs[0].params.number("target_nnz", 0.0)),
         clock_(specs[0].clock),
         outputs_(specs.size(),
-                 Output(bank_.size(), specs[0].params, lanes::kernels<Real>(level).losses)),
+                 Output(bank_.size(), specs[0].params,
+                        lanes::kernels<Real>(level).stacks[bank_.size() == most_lanes])),
         store_(hashed, width, numbers(), 0) {
     for (const LaneSpec& spec : specs) targets_.push_back(spec.target);
     for (auto* constants :
@@ -102,7 +103,7 @@ class OnePassLanes final : public Lanes {
 
   void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                bool /*average*/, double* out) const override {
-    const std::vector<double> least = least_energies(lanes);
+    const std::vector<double> least = least_energies();
     Rows<Real> rows(batch, visit, store_.width());
     typename lanes::LineStore<Real>::Work work;
     for (; rows.next(); out += lanes.size()) {
@@ -111,14 +112,14 @@ class OnePassLanes final : public Lanes {
         const auto output = static_cast<std::size_t>(lanes[i]);
         double p = intercept(output, false);
         for (std::size_t k = 0; k < row.n; ++k)
-          p += kept_weight(row.cell(k), output, least[i]) * static_cast<double>(row.x[k]);
+          p += kept_weight(row.cell(k), output, least[output]) * static_cast<double>(row.x[k]);
         if (!std::isfinite(p)) rows.check_values();
         out[i] = p;
       }
     }
   }
   SparseWeights weights(std::size_t output, bool /*average*/) const override {
-    const double least = least_energy(output);
+    const double least = least_energies()[output];
     std::vector<std::pair<std::uint64_t, double>> found;
     store_.each([&](std::uint64_t key, const lanes::Cell<Real>& cell) {
       if (const double w = kept_weight(cell, output, least); w != 0.0) found.emplace_back(key, w);
@@ -127,12 +128,10 @@ class OnePassLanes final : public Lanes {
   }
   std::vector<std::int64_t> nonzeros(bool /*average*/) const override {
     std::vector<std::int64_t> found(count());
-    for (std::size_t output = 0; output < count(); ++output) {
-      const double least = least_energy(output);
-      store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
-        found[output] += kept_weight(cell, output, least) != 0.0;
-      });
-    }
+    const std::vector<double> least = least_energies();
+    store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
+      for (std::size_t o = 0; o < count(); ++o) found[o] += kept_weight(cell, o, least[o]) != 0.0;
+    });
     return found;
   }
   double intercept(std::size_t output, bool /*average*/) const override {
@@ -287,15 +286,15 @@ class OnePassLanes final : public Lanes {
     const lanes::RowOfCells<Real> row = given;
     Real* const means = row.first.numbers + place;
     const Real *const u = inputs_.u(), *const gains = inputs_.gains(), *const mixed = mixed_.data();
-    double sum = 0.0;
+    double sums[2] = {};
     for (std::size_t k = 0; k < row.n; ++k) {
       Real& mean = means[row.numbers[k] * row.stride];
       const Real* const four = mixed + 4 * k;
       const Real now = (four[0] + four[1]) + (four[2] + four[3]);
       mean += gains[k] * (now - mean);
-      sum += static_cast<double>(mean * u[k]);
+      sums[k % 2] += static_cast<double>(mean * u[k]);
     }
-    return sum;
+    return sums[0] + sums[1];
   }
 
   void step(const lanes::RowOfCells<Real>& row, std::size_t o, double h) {
@@ -349,22 +348,24 @@ class OnePassLanes final : public Lanes {
     return std::isfinite(kept) ? kept : 0.0;  // not if s_j is almost 0
   }
 
-  // The energy up to which features are cut: those of least energy, as long as their sum is at most
-  // `cut` of the energy of all features or of the predictions; and all but `target_nnz`.
-  double least_energy(std::size_t o) const {
+  // The energy up to which features of each output are cut: those of least energy, as long as their
+  // sum is at most `cut` of the energy of all features or of the predictions; and all but
+  // `target_nnz`. Computed once for the rows so far.
+  std::vector<double> least_energies() const {
     const std::lock_guard lock(reading_);
-    if (least_of_ != inputs_.rows().weight || least_.empty()) {
-      least_.assign(count(), -1.0);
-      least_of_ = inputs_.rows().weight;
-    }
-    if (least_[o] < 0.0) least_[o] = find_least_energy(o);
-    return least_[o];
-  }
-  double find_least_energy(std::size_t o) const {
-    std::vector<double> energies;
+    if (least_of_ == inputs_.rows().weight && !least_.empty()) return least_;
+    std::vector<std::vector<double>> energies(count());
     store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
-      if (const double e = energy(cell, scaled_weight(cell, o)); e > 0.0) energies.push_back(e);
+      for (std::size_t o = 0; o < count(); ++o)
+        if (const double e = energy(cell, scaled_weight(cell, o)); e > 0.0)
+          energies[o].push_back(e);
     });
+    least_.resize(count());
+    for (std::size_t o = 0; o < count(); ++o) least_[o] = least_energy(energies[o], o);
+    least_of_ = inputs_.rows().weight;
+    return least_;
+  }
+  double least_energy(std::vector<double>& energies, std::size_t o) const {
     std::sort(energies.begin(), energies.end());
     double all = 0.0, sum = 0.0;
     for (const double e : energies) all += e;
@@ -375,12 +376,6 @@ class OnePassLanes final : public Lanes {
     if (most_nonzeros_ > 0 && static_cast<double>(energies.size() - cut) > most_nonzeros_)
       cut = energies.size() - static_cast<std::size_t>(most_nonzeros_);
     return cut > 0 ? energies[cut - 1] : 0.0;
-  }
-  std::vector<double> least_energies(std::span<const std::int64_t> lanes) const {
-    std::vector<double> found;
-    for (const std::int64_t lane : lanes)
-      found.push_back(least_energy(static_cast<std::size_t>(lane)));
-    return found;
   }
 
   std::uint64_t signature() const {
@@ -406,7 +401,7 @@ class OnePassLanes final : public Lanes {
   typename lanes::LineStore<Real>::Work work_;
 
   mutable std::mutex reading_;
-  mutable std::vector<double> least_;  // least energies after the rows so far; -1: not known
+  mutable std::vector<double> least_;  // least energies after the rows so far; empty: not known
   mutable double least_of_ = -1.0;
 };
 

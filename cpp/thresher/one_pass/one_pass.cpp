@@ -14,7 +14,12 @@ class OnePassLearner final : public Learner, public Widenable {
       : lanes_(hashed, width, {{params, 0, -1}}, "auto") {}
 
   std::int64_t learn(const Batch& batch, const Visit& visit) override {
-    lanes_.learn(batch, visit, {}, nullptr);
+    try {
+      lanes_.learn(batch, visit, {}, nullptr);
+    } catch (...) {  // rows before a bad one are learned
+      tally_ = lanes_.tally(0);
+      throw;
+    }
     tally_ = lanes_.tally(0);
     return visit.last - visit.first;
   }

@@ -24,14 +24,14 @@ class Output {
   using PerLane = std::array<T, 16>;  // as the kernels need
 
  public:
-  Output(std::size_t lanes, const Params& params, const lanes::LossKernels& kernels)
+  Output(std::size_t lanes, const Params& params, const lanes::StackKernels& kernels)
       : bank_(bank_of(lanes)),
         kernels_(kernels),
         loss_(params.word("loss"), params.number("quantile")),
         epsilon_(params.number("epsilon")),
         relative_(params.number("relative_epsilon", 0.0) != 0.0),
         fit_intercept_(params.flag("fit_intercept")),
-        stack_(lanes, fit_intercept_),
+        stack_(lanes, fit_intercept_, kernels),
         target_(loss_, fit_intercept_) {}
 
   const Stack& stack() const { return stack_; }
@@ -103,7 +103,7 @@ class Output {
                                     : lane.a / (rows.G(lane.own) * std::sqrt(sum + beta * beta));
       reaches[k] = h * (q[k] + inverses[k]);
     }
-    land(reaches);
+    land(&reaches);
     for (std::size_t k = 0; k < bank_.size(); ++k) {
       const double step = h * slopes_[k];
       intercepts_[k] -= step * inverses[k];
@@ -125,7 +125,7 @@ class Output {
   void next_pass(double gain) {
     total_ += pass_intercept(gain), passes_ += 1.0;
     intercepts_ = {}, sums_ = {}, averaged_ = 0.0, judged_ = {};
-    stack_ = Stack(bank_.size(), fit_intercept_);
+    stack_ = Stack(bank_.size(), fit_intercept_, kernels_);
   }
   // The sum over rows of the squared deviations of predictions from their mean.
   double spread() const { return predictions_.squares; }
@@ -151,24 +151,24 @@ class Output {
     }
   };
 
-  // Sets the slopes of the lanes after steps of these reaches, and the curvatures there.
-  void land(const PerLane<double>& reaches) {
+  // Sets the slopes of the lanes after steps of these reaches (null: 0), and the curvatures there.
+  void land(const PerLane<double>* reaches) {
     if (loss_.logistic()) {
-      kernels_.land(bank_.size(), m_.data(), y_, reaches.data(), slopes_.data(),
+      kernels_.land(m_.data(), y_, reaches ? reaches->data() : nullptr, slopes_.data(),
                     probabilities_.data());
       for (std::size_t k = 0; k < bank_.size(); ++k)
         curvatures_[k] = std::fabs(slopes_[k]) * probabilities_[k];
     } else {
       const double e = epsilon();
       for (std::size_t k = 0; k < bank_.size(); ++k) {
-        const Landing landing = loss_.land(m_[k], y_, reaches[k], e);
+        const Landing landing = loss_.land(m_[k], y_, reaches ? (*reaches)[k] : 0.0, e);
         slopes_[k] = landing.slope, curvatures_[k] = landing.curvature;
       }
     }
   }
   void set_slopes(double y) {
     y_ = target_.standard(y);
-    land({});
+    land(nullptr);
   }
 
   double epsilon() const {
@@ -187,7 +187,7 @@ class Output {
   }
 
   std::span<const Lane> bank_;
-  lanes::LossKernels kernels_;
+  lanes::StackKernels kernels_;
   ImplicitLoss loss_;
   double epsilon_;
   bool relative_, fit_intercept_;  // relative: epsilon is in units of the sd of y

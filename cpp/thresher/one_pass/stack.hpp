@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "thresher/lanes/kernels.hpp"
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
 
@@ -23,8 +24,8 @@ class Stack {
   static constexpr double tau = 10.0;
 
  public:
-  Stack(std::size_t lanes, bool constant)
-      : lanes_(lanes), width_(lanes < 8 ? 8 : padded), one_(constant ? 1.0 : 0.0) {
+  Stack(std::size_t lanes, bool constant, const lanes::StackKernels& kernels)
+      : lanes_(lanes), one_(constant ? 1.0 : 0.0), kernels_(kernels) {
     for (std::size_t i = 0; i <= lanes; ++i) S_[i][i] = 1.0 / tau;
     products_.fill(1.0), weights_.fill(1.0);
     mix();
@@ -58,18 +59,14 @@ class Stack {
     std::array<double, padded> f{}, Sf{};
     std::copy_n(m, lanes_, f.begin());
     f[lanes_] = one_;
-    for (std::size_t i = 0; i <= lanes_; ++i)  // S is symmetric: add rows
-      for (std::size_t j = 0; j < width_; ++j) Sf[j] += f[i] * S_[i][j];
+    kernels_.multiply(S_[0].data(), f.data(), lanes_ + 1, Sf.data());
     double Q = 0.0;
     for (std::size_t i = 0; i <= lanes_; ++i) Q += f[i] * Sf[i];
     const Landing landing = loss.land(p, y, h * Q, epsilon);
     const double curvature = h * std::max(landing.curvature, least_curvature);
     const double step = h * landing.slope, shrink = curvature / (1.0 + curvature * Q);
-    for (std::size_t i = 0; i <= lanes_; ++i) {
-      d_[i] -= step * Sf[i];
-      const double factor = shrink * Sf[i];
-      for (std::size_t j = 0; j < width_; ++j) S_[i][j] -= factor * Sf[j];
-    }
+    for (std::size_t i = 0; i <= lanes_; ++i) d_[i] -= step * Sf[i];
+    kernels_.shrink(S_[0].data(), Sf.data(), lanes_ + 1, shrink);
     mix();
   }
 
@@ -111,8 +108,9 @@ class Stack {
     for (std::size_t k = 0; k < lanes_; ++k) mixture_[k] = mixture_[k] / total + d_[k];
   }
 
-  std::size_t lanes_, width_;                           // width: of a row of S, in whole vectors
-  double one_;                                          // the input of d_0; 0: there is no constant
+  std::size_t lanes_;
+  double one_;  // the input of d_0; 0: there is no constant
+  lanes::StackKernels kernels_;
   std::array<std::array<double, padded>, padded> S_{};  // the inverse of the precision of d
   std::array<double, padded> d_{}, mixture_{};
   // exp(-loss) of a lane is proportional to weights_[k] products_[k]; cumulative_ has the losses of

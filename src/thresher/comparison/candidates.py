@@ -21,6 +21,7 @@ from thresher.comparison.grids import (
     adaptive_grid,
     averaged_grid,
     coordinate_grid,
+    cut_grid,
     dual_averaging_grid,
     forward_backward_grid,
     hard_cost,
@@ -267,6 +268,12 @@ CANDIDATES: dict[str, Candidate] = {
         fixed={"shrink": "round"},
     ),
     **_adaptive_rules(),
+    "one-pass": Candidate(
+        "one-pass",
+        "one-pass",
+        cut_grid,
+        "cut 0.0001, 0.001, 0.01, 0.05, 0.2, 0.5; one pass",
+    ),
     "forward-backward": Candidate(
         "forward-backward",
         "forward-backward",

@@ -100,6 +100,11 @@ def adaptive_grid(estimator: Any, sizes: Sizes) -> Grid:
     return {str(rule.penalty): _gravities(estimator, sizes), rule.rate_from_rows: rates}
 
 
+def cut_grid(estimator: Any, sizes: Sizes) -> Grid:
+    """Return values of `cut`: shares of the variance of the predictions."""
+    return {"cut": [0.0001, 0.001, 0.01, 0.05, 0.2, 0.5]}
+
+
 def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and strengths of dual averaging."""
     auto = LOSSES[sizes.loss].auto_strength * sizes.square

@@ -33,7 +33,7 @@ def upgraded(cls: type[LinearEstimator], state: dict[str, Any]) -> dict[str, Any
     state : dict
         The attributes that this version or version 0.1.0 pickled; this version's are unchanged.
     """
-    table = RULES[cls.rule].parameters
+    table = RULES[cls.rule].parameters if cls.rule in RULES else {}  # a race has no rule
     later = {name for name in cls._get_param_names() if name in table and name not in state}
     state = {**{name: table[name].default_for(cls.task) for name in later}, **state}
     if "_made_of" not in state:

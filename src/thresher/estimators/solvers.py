@@ -103,7 +103,8 @@ def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) ->
     if (evidence := extras.get("evidence")) is not None:
         known = features[evidence.features.astype(np.intp)]
         extras["evidence"] = replace(evidence, features=known)
-    return replace(state, weights=weights, outputs=None, extras=extras, width=width, final=True)
+    state = replace(state, outputs=None, refit=None, final=True)
+    return replace(state, weights=weights, extras=extras, width=width)
 
 
 class MatrixEstimator(WholeMatrixEstimator):

@@ -32,7 +32,7 @@ from thresher.race.measures import (
 from thresher.race.result import Entrant
 from thresher.race.scaling import ColumnScale, multiplied
 from thresher.search.gravities import gravity_scale_of
-from thresher.training.fitting import without_weights
+from thresher.training.fitting import NO_WEIGHTS
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 
@@ -79,7 +79,7 @@ class FinalObserver(QuietObserver):
         """Pass on a warning."""
         slow, empty = (
             issubclass(category, ConvergenceWarning),
-            message.endswith(without_weights("")),
+            NO_WEIGHTS in message,
         )
         if not slow and not empty:
             self.outer.warn(message, category)

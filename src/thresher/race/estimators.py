@@ -28,7 +28,7 @@ class SparseClassifier(RaceEstimator, MultilabelClassifier):
 
     Parameters
     ----------
-    tolerance : float, default=1.0
+    tolerance : float, default=0.5
         How many standard errors a sparser candidate may be worse than the best. 0 is the best.
     budget : float or dict, optional
         Seconds that fitting may take, about. Before the race they are turned, once, into a number
@@ -87,7 +87,7 @@ class SparseClassifier(RaceEstimator, MultilabelClassifier):
     def __init__(
         self,
         *,
-        tolerance: float = 1.0,
+        tolerance: float = 0.5,
         budget: Any = None,
         folds: int = 5,
         class_weight: Any = None,
@@ -119,7 +119,7 @@ class SparseRegressor(RaceEstimator, LinearRegressor):
 
     Parameters
     ----------
-    tolerance : float, default=1.0
+    tolerance : float, default=0.5
         How many standard errors a sparser candidate may be worse than the best. 0 is the best.
     budget : float or dict, optional
         Seconds that fitting may take, about, or the `budget_` of another fit; see
@@ -170,7 +170,7 @@ class SparseRegressor(RaceEstimator, LinearRegressor):
     def __init__(
         self,
         *,
-        tolerance: float = 1.0,
+        tolerance: float = 0.5,
         budget: Any = None,
         folds: int = 5,
         n_jobs: int | None = None,

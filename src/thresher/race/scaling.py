@@ -127,8 +127,9 @@ def multiplied(estimator: Any, slope: float, shift: float = 0.0) -> Any:
 
 def _with_weights(estimator: Any, outputs: list[Output]) -> Any:
     state = estimator.state_
+    extras = state.all_extras()
     return estimator.take(
-        replace(state, weights=outputs, outputs=None, extras=state.all_extras(), final=True)
+        replace(state, weights=outputs, outputs=None, refit=None, extras=extras, final=True)
     )
 
 

@@ -73,6 +73,9 @@ class Rule:
         Whether columns of very different sizes do not matter.
     standardises_in_core : bool
         Whether the core standardises the targets of a regression; then the trainer does not.
+    chooses_at_end : bool
+        Whether target_nnz only chooses weights of the finished model, so that outputs can share a
+        store.
     refit_rule : str
         The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
         they stay as they are. A rule that has it also has the parameters target_nnz and refit.
@@ -117,6 +120,7 @@ class Rule:
     separate_outputs: bool = False
     keeps_facts: bool = False
     steers: bool = False
+    chooses_at_end: bool = False
     scales_columns: bool = False
     standardises_in_core: bool = False
     refit_rule: str = ""

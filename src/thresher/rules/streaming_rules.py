@@ -235,6 +235,7 @@ STREAMING_RULES: dict[str, Rule] = {
         losses=("logistic", "squared", "huber", "quantile", "poisson"),
         without=("epsilon", "passes"),
         diverges=False,  # no step overshoots
+        chooses_at_end=True,
         scales_columns=True,
         standardises_in_core=True,
         refit_rule="ftrl",

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
 
 
+NO_WEIGHTS = "all weights are zero"
+
+
 @dataclass(frozen=True)
 class Specification:
     """A rule that learns row by row, and all its parameters.
@@ -199,7 +202,7 @@ def fit(
     last = state.history[-1] if state.history else None
     empty = isinstance(source, MatrixSource) and nonzeros(source.block.X) == 0
     if last is not None and last.nonzeros == 0 and not empty:
-        run.observer.warn(without_weights(spec.owner))
+        run.observer.warn(without_weights(spec.owner, RULES[spec.rule].penalty))
     return state
 
 
@@ -305,10 +308,15 @@ def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
     return found
 
 
-def without_weights(owner: str) -> str:
-    """Return the text of the warning that all weights are zero."""
+def without_weights(owner: str, penalty: str | None = "penalty") -> str:
+    """Return the text of the warning that all weights are zero.
+
+    `penalty` is None if the rule has none.
+    """
+    if penalty is None:
+        return f"{owner}: {NO_WEIGHTS}; the targets are constant, or do not depend on the features"
     return (
-        f"{owner}: all weights are zero; lower the penalty, or scale the rows "
+        f"{owner}: {NO_WEIGHTS}; lower the penalty, or scale the rows "
         f"(thresher.health.check examines them)"
     )
 

@@ -14,6 +14,8 @@ from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.shared_outputs import SharedOutputs, SparseOutputs
 from thresher.training.target_scale import KnownScale, TargetScale
 
+_SEPARATE = ("certify", "center", "target_nnz")  # parameters that need a learner for each output
+
 
 @dataclass(frozen=True)
 class OutputsFactory:
@@ -88,10 +90,12 @@ class OutputsFactory:
             )  # fmt: skip
         # Lanes of the margin perceptron do not record `Learner.facts`, which its certificates and
         # its count of updates need, and do not pause at its levels and densities.
+        rule = RULES[self.rule]
+        separate = ("certify", "center") if rule.chooses_at_end else _SEPARATE
         return (
             outputs > 1
-            and not RULES[self.rule].separate_outputs
-            and not any(self.params.get(name) for name in ("certify", "target_nnz", "center"))
+            and not rule.separate_outputs
+            and not any(self.params.get(name) for name in separate)
         )
 
     def make(self, outputs: int, grows: bool = False) -> Outputs:

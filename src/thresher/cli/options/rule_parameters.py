@@ -110,8 +110,11 @@ def parameters(
 
 def value_of(parameter: Parameter, text: Any, owner: str) -> Any:
     """Return the value of a parameter that is given as text."""
-    if not isinstance(text, str) or text in parameter.choices:  # not text: from a checkpoint
+    if not isinstance(text, str):  # from a checkpoint
         return text
+    for choice in parameter.choices:  # some are numbers
+        if text == str(choice):
+            return choice
     if text.lower() == "none" and parameter.optional:
         return None
     value: Any = None

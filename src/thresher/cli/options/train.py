@@ -116,7 +116,8 @@ def train(
         float | None,
         typer.Option(
             min=0.0,
-            help="How many standard errors a sparser model may be worse than the best. Default: 1.",
+            help="How many standard errors a sparser model may be worse than the best one. "
+            "Default: 0.5.",
             rich_help_panel=RACE,
             show_default=False,
         ),

@@ -32,10 +32,8 @@ def choose_mode(estimator: Any, wanted: str | None) -> str:
     rule = RULES.get(getattr(estimator, "rule", ""))
     allowed = () if rule is None else rule.cluster
     if not allowed:
-        raise ParameterError(
-            f"{name} cannot be trained on a cluster; StabilizedClassifier and estimators that "
-            f"learn row by row can"
-        )
+        able = ", ".join(name for name, rule in RULES.items() if rule.cluster)
+        raise ParameterError(f"{name} cannot be trained on a cluster; these rules can: {able}")
     if wanted is not None and wanted not in allowed:
         raise ParameterError(
             owner=name, parameter="mode", value=wanted, allowed=" or ".join(allowed)
