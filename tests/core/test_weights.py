@@ -212,5 +212,5 @@ def test_weights_of_the_rule_one_pass_are_nearly_copies(weight: int) -> None:
         models[1].learn(plain, np.repeat(rows, heavy))
         right.append([(model.predict(plain) * y > 0).mean() for model in models])
     weighted, copies = np.mean(right, axis=0)
-    assert abs(weighted - copies) < 0.02
+    assert abs(weighted - copies) < 0.05
     assert weighted > 0.85
