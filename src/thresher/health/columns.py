@@ -138,7 +138,9 @@ def warning_of(keys: NDArray[Any], values: ArrayLike, factor: float = 1e3) -> st
     'column 2 is 1.5e+07 times larger than the median column: scale it ...'
     """
     sizes = np.abs(np.asarray(values, np.float64))
-    used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # others are refused when they are learned
+    used = (
+        (sizes > 0) & np.isfinite(sizes) & (keys >= 0)
+    )  # others are refused when they are learned
     columns, at = seen(keys[used], int(keys.max(initial=0)) + 1)
     high = np.zeros(len(columns))
     np.maximum.at(high, at, sizes[used])
