@@ -122,7 +122,7 @@ def message_of(owner: str, why: str) -> str:
     """Return the text of the warning that weights are not learned again."""
     return (
         f"{owner}: the weights kept by target_nnz stay shrunk, and are not learned again, because "
-        f"{why}; refit=False (--no-refit) turns this message off"
+        f"{why}; refit=False turns this message off"
     )
 
 
