@@ -131,9 +131,9 @@ def test_estimators_keep_the_kinds_of_columns(files):
     clf.model_.save(files / "model")
     assert thresher.load(files / "model").predict(scan(numbers)).tolist() == labels_in(numbers)
     clf = FTRLClassifier(**params).partial_fit(scan(files / "all.csv"), classes=[-1, 1])
-    before = set(clf.model_.indices.tolist())
     clf.partial_fit(scan(numbers))
-    assert set(clf.model_.indices.tolist()) <= before
+    assert set(clf.model_.names.values()) <= {"color^1", "color^2", "color^red", "x"}
+    assert len(clf.model_.names) == clf.model_.nnz
     (files / "wider.csv").write_text("color,z,y\n" + "1,1,1\n2,-1,-1\n" * 50)
     wider = scan(files / "wider.csv")
     clf.partial_fit(wider)

@@ -8,9 +8,9 @@ RULES = {
     "forward": (thresher.ForwardBackwardClassifier, {"l1": 1e-3}),
     "ftrl": (thresher.FTRLClassifier, {"l1": 0.5}),
     "dual": (thresher.DualAveragingClassifier, {"l1": 1e-3}),
-    "averaged": (thresher.AveragedSGDClassifier, {}),
+    "averaged": (thresher.AveragedSGDClassifier, {"alpha": 0.01}),
     "perceptron": (thresher.MarginPerceptronClassifier, {}),
-    "mirror": (thresher.MirrorDescentClassifier, {"gravity": 1e-3}),
+    "mirror": (thresher.MirrorDescentClassifier, {"l1": 1e-3}),
 }
 REGRESSORS = [
     (thresher.TruncatedGradientRegressor, {"gravity": 1e-3, "loss": "squared", "dtype": "float64"}),
