@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import make
+from thresher.errors import ModelFileError
 
 FOLDERS = sorted(path for path in Path(make.__file__).parent.glob("*.*.*") if path.is_dir())
 
@@ -45,8 +46,10 @@ def test_runs_on_a_cluster_can_be_resumed(before, name):
     same(make.of_cluster(name), before[name])
 
 
-def test_a_comparison_can_be_resumed(before):
-    same(make.of_comparison(), before["compare.json"])
+@pytest.mark.usefixtures("before")
+def test_a_comparison_with_other_automatic_rates_is_refused():
+    with pytest.raises(ModelFileError, match=r"written by Thresher 0\.1\.0, whose results differ"):
+        make.of_comparison()
 
 
 @pytest.mark.parametrize("name", make.ESTIMATORS)
