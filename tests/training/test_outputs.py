@@ -36,10 +36,10 @@ RULES: list[Any] = [
     TruncatedGradientClassifier(shrink="subgradient", gravity=1e-3, loss="clipped_square"),
     AveragedSGDClassifier(alpha=0.1),
     ForwardBackwardClassifier(l1=1e-3, loss="squared_hinge"),
-    FTRLClassifier(l1=0.1),
+    FTRLClassifier(alpha=1.0, l1=0.1),
     DualAveragingClassifier(l1=1e-3),
     OnePassClassifier(lanes=12),
-    OnePassClassifier(lanes=4, target_nnz=5),
+    OnePassClassifier(lanes=4, target_nnz=5, refit=False),
 ]
 named = pytest.mark.parametrize("rule", RULES, ids=lambda e: type(e).__name__)
 LOOSE = {"float32": 1e-5, "float64": 1e-10}

@@ -73,6 +73,7 @@ def test_equals_separate_fits(
     weights = np.random.default_rng(seed).uniform(0.2, 2.0, ROWS) if weighted else None
     # With eta0="auto", rates are relative to the norms of the rows that a lane has seen: the same.
     params = {"target_nnz": target, "shuffle": False, "dtype": "float64"}
+    params |= {"alpha": 1.0} if rule == "FTRL" else {}
     clf = classifier(rule, **params).fit(X, y, weights)
     shrunk = classifier(rule, refit=False, **params).fit(X, y, weights)
     clf.refit_before = before = shrunk._fitted.learned()
