@@ -23,9 +23,9 @@ from thresher.data.targets import Targets
 from thresher.losses import LOSSES
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
+from thresher.training.first_rows import norm_of
 from thresher.training.kept_rows import KeptRows
 from thresher.training.lanes import Lane, LaneTeam
-from thresher.training.plan import norm_of
 from thresher.training.target_scale import TargetScale
 
 if TYPE_CHECKING:
