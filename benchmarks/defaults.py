@@ -174,6 +174,14 @@ def run(arguments: argparse.Namespace, keep: Callable[[Results], Any] | None = N
     return results
 
 
+def _shown(value: Any, depth: int = 3) -> str:
+    """Return JSON with a line for each set."""
+    if depth == 0 or not isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    inner = (f"{json.dumps(key)}: {_shown(value[key], depth - 1)}" for key in sorted(value))
+    return "{\n" + ",\n".join(inner) + "\n}"
+
+
 def merge(path: Path, new: Results, arguments: argparse.Namespace) -> dict[str, Any]:
     """Write the new results into the file, and return all results."""
     whole = json.loads(path.read_text()) if path.exists() else {"results": {}, "sizes": {}}
@@ -188,7 +196,7 @@ def merge(path: Path, new: Results, arguments: argparse.Namespace) -> dict[str, 
     }
     whole["sizes"].update(new.sizes)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(whole, indent=0, sort_keys=True) + "\n")
+    path.write_text(_shown(whole) + "\n")
     return whole
 
 
