@@ -10,10 +10,10 @@ from support.training_cases import trained
 def test_inspect(folder):
     model, _ = trained(folder, "rows.vw")
     shown = called("inspect", model, "--top", "5").stdout
-    assert shown.splitlines()[0].split() == ["rule", "ftrl"]
+    assert shown.splitlines()[0].split() == ["rule", "one-pass"]
     assert len(shown.split("\n\n")[1].splitlines()) == 6
     facts = json.loads(called("inspect", model, "--json", "--top", "2").stdout)
-    assert facts["rule"] == "ftrl"
+    assert facts["rule"] == "one-pass"
     assert facts["nonzero weights"] == thresher.load(model).nnz
     assert len(facts["top"]) == 2
     best = facts["top"][0]

@@ -8,13 +8,17 @@ import pytest
 from support.files import THRESHER, called
 from support.training_cases import events, trained
 
+HANDOVER = "the rule is ftrl, because the passes of one-pass need --shuffle"
+
 
 def test_json_events(folder):
     _, done = trained(folder, "rows.svm", "--passes", "3", "--json", "--every", "0s")
     assert done.stderr == ""
     found = events(done)
     kinds = [event["event"] for event in found]
-    assert set(kinds) == {"progress", "pass", "checkpoint", "done"}
+    assert set(kinds) == {"note", "progress", "pass", "checkpoint", "done"}
+    assert kinds.count("note") == 1
+    assert found[0] == {"event": "note", "message": HANDOVER}
     assert kinds.count("pass") == 3
     assert kinds[-1] == "done"
     for event in found:
@@ -56,7 +60,8 @@ def test_quiet_prints_nothing(folder):
 def test_the_progress_table_in_a_pipe(folder):
     _, done = trained(folder, "rows.svm", "--valid", str(folder / "other.svm"), "--passes", "2")
     told = done.stderr.splitlines()
-    assert told[0].split() == ["examples", "pass", "loss", "nonzeros", "rows/s", "done", "left"]
+    assert told[0] == HANDOVER
+    assert told[1].split() == ["examples", "pass", "loss", "nonzeros", "rows/s", "done", "left"]
     assert told[-1].startswith("pass 2: loss on the validation rows 0.")
     assert "\x1b" not in done.stderr
     assert "800 examples" in done.stdout

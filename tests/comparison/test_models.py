@@ -51,7 +51,7 @@ def test_every_rule_has_a_model():
 @pytest.mark.parametrize("scale", [None, "unit-norm", "variance"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_models_take_rows_and_give_numbers_as_given(scale, weighted):
-    """Neither the scaling of rows nor the division of labels shows."""
+    """Neither the scaling of rows nor the standardising of labels shows."""
     rng = np.random.default_rng(1)
     X = sp.csr_matrix(rng.normal(size=(200, 12)) * 3)
     y = 5000 * X[:, 0].toarray().ravel() + 100 * rng.normal(size=200)
@@ -60,7 +60,7 @@ def test_models_take_rows_and_give_numbers_as_given(scale, weighted):
     found = thresher.compare(
         X, y, sample_weight=weights, rules=rules, orders=1, folds=2, scale=scale
     )
-    assert any("divided by" in remark for remark in found.remarks)
+    assert any("standardised labels" in remark for remark in found.remarks)
     for rule in rules:
         errors = found.estimator(rule).predict(X) - y
         assert 1 - errors.var() / y.var() > 0.7, rule

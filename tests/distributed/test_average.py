@@ -14,7 +14,7 @@ import thresher
 from support.average_cases import SEED, WIDTH, Case, PieceFiles, cases, defaults, run
 from support.distributed_rows import WholeFiles
 from support.rule_cases import CASES
-from thresher import _core
+from thresher import _core, rules
 from thresher.data.labels import ManyClasses
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.loop import ClusterRun, StageReport, run_stages
@@ -24,7 +24,7 @@ from thresher.distributed.modes.average_pieces import make_outputs
 from thresher.errors import DataError, DivergenceError, ParameterError
 from thresher.training.seeds import stream_seed
 
-RULES = sorted(CASES)
+RULES = sorted(rule for rule in CASES if "average" in rules.RULES[rule].cluster)
 
 
 def dense(driven: ClusterRun, output: int = 0) -> np.ndarray:

@@ -146,16 +146,16 @@ class Inputs {
   }
 
   static void compute(const Real* __restrict x, std::size_t n, Real h, Real inverse,
-                      Real* __restrict scales, Real* __restrict seens, Real* __restrict u,
+                      Real* __restrict scales, Real* __restrict counts, Real* __restrict u,
                       Real* __restrict ratios) {
     for (std::size_t k = 0; k < n; ++k) {
       const Real size = std::fabs(x[k]), weight = size > 0 ? h : Real(0);
-      const Real seen = seens[k] + weight;
+      const Real seen = counts[k] + weight;
       const Real rows = seen < most_counted ? seen : most_counted;
       const Real part = weight < rows ? weight / rows : size > 0 ? Real(1) : Real(0);
       const Real s = scales[k] + part * (size - scales[k]);
       const Real scale = s > 0 ? s : Real(1);
-      scales[k] = s, seens[k] = seen;
+      scales[k] = s, counts[k] = seen;
       u[k] = x[k] / scale, ratios[k] = scale * inverse;
     }
   }

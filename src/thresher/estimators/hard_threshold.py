@@ -21,7 +21,7 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
 from thresher.model.model import Progress
-from thresher.training.plan import warn_of_columns
+from thresher.training.first_rows import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 

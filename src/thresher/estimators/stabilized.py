@@ -23,8 +23,8 @@ from thresher.losses import LOSSES
 from thresher.model.evidence import Evidence
 from thresher.model.model import Output, Progress
 from thresher.rules import core_args
+from thresher.training.first_rows import warn_of_columns
 from thresher.training.fitted import FittedState
-from thresher.training.plan import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 

@@ -138,14 +138,16 @@ def warning_of(keys: NDArray[Any], values: ArrayLike, factor: float = 1e3) -> st
     'column 2 is 1.5e+07 times larger than the median column: scale it ...'
     """
     sizes = np.abs(np.asarray(values, np.float64))
-    used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # others are refused when they are learned
+    used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # bad rows are refused when learned
     columns, at = seen(keys[used], int(keys.max(initial=0)) + 1)
     high = np.zeros(len(columns))
     np.maximum.at(high, at, sizes[used])
+    counts = np.bincount(at, minlength=len(columns))[high > 0]
     columns, high = columns[high > 0], high[high > 0]
     if len(columns) < 2:
         return None
     ratio = high / float(np.sort(high)[(len(high) - 1) // 2])
+    ratio[(ratio < 1) & (counts < 10)] = 1.0  # a few small values do not make a small column
     with np.errstate(over="ignore", divide="ignore"):
         odd = int(np.argmax(np.maximum(ratio, 1 / ratio)))
     if max(ratio[odd], 1 / ratio[odd]) < factor:

@@ -129,7 +129,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     >>> selector.selected_.tolist()
     [3, 7]
     >>> round(selector.false_selections_bound_.number, 2)
-    0.23
+    0.3
     >>> selector.transform(X).shape
     (500, 2)
     >>> selector.top(1)[0].probability

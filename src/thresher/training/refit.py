@@ -23,9 +23,9 @@ from thresher.data.targets import Targets
 from thresher.losses import LOSSES
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
+from thresher.training.first_rows import norm_of
 from thresher.training.kept_rows import KeptRows
 from thresher.training.lanes import Lane, LaneTeam
-from thresher.training.plan import norm_of
 from thresher.training.target_scale import TargetScale
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def message_of(owner: str, why: str) -> str:
     """Return the text of the warning that weights are not learned again."""
     return (
         f"{owner}: the weights kept by target_nnz stay shrunk, and are not learned again, because "
-        f"{why}; refit=False (--no-refit) turns this message off"
+        f"{why}; refit=False turns this message off"
     )
 
 

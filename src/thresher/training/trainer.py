@@ -23,12 +23,13 @@ from thresher.training.arriving_classes import add_classes, arrivals, drop_missi
 from thresher.training.capacity import Capacity
 from thresher.training.class_weights import row_weights
 from thresher.training.early_stopping import EarlyStopping
+from thresher.training.first_rows import warn_of_columns
 from thresher.training.hooks import Hooks
 from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
-from thresher.training.plan import TrainingPlan, warn_of_columns
+from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, mean_since
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
