@@ -37,13 +37,19 @@ RULES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def rate_of(rule: str) -> dict[str, float]:
+    """Return the rate of FTRL; in a search, "auto" depends on the first rows of all folds."""
+    return {"alpha": 1.0} if rule == "FTRL" else {}
+
+
 @pytest.mark.filterwarnings("ignore:.*all weights are zero")
 @pytest.mark.parametrize("name", ["two", "three"])
 @pytest.mark.parametrize(("rule", "grid"), RULES)
 def test_classifiers(files: dict[str, Path], rule: str, grid: Any, name: str) -> None:
     """All scores, with two and with more classes."""
     cls = getattr(thresher, f"{rule}Classifier")
-    found = agree(files[name], cls(dtype="float64", **AS_STORED), grid, OF_CLASSES)
+    given = {"dtype": "float64", **AS_STORED, **rate_of(rule)}
+    found = agree(files[name], cls(**given), grid, OF_CLASSES)
     assert found.best_score_ > 0.5
     assert found.classes_.tolist() == ([-1, 1] if name == "two" else [2, 4, 9])
 
@@ -53,8 +59,7 @@ def test_classifiers(files: dict[str, Path], rule: str, grid: Any, name: str) ->
 def test_regressors(files: dict[str, Path], rule: str, grid: Any) -> None:
     """All scores of regressions."""
     cls = getattr(thresher, f"{rule}Regressor")
-    rate = {"alpha": 1.0} if rule == "FTRL" else {}  # "auto" depends on the first rows of all folds
-    given = {"dtype": "float64", "loss": "huber", **AS_STORED, **rate}
+    given = {"dtype": "float64", "loss": "huber", **AS_STORED, **rate_of(rule)}
     agree(files["values"], cls(**given), grid, OF_VALUES)
 
 
@@ -69,7 +74,7 @@ def test_stores_threads_and_memory(files: dict[str, Path]) -> None:
     grid = {"l1": [0.1, 2.0], "loss": ["logistic", "clipped_square"]}
     for options in ({}, {"n_jobs": 2}, {"memory_limit": 60 * 64 * 3}):
         for store in ("dense", "hashed"):
-            clf = thresher.FTRLClassifier(dtype="float64", store=store, **AS_STORED)
+            clf = thresher.FTRLClassifier(alpha=1.0, dtype="float64", store=store, **AS_STORED)
             options = {} if store == "hashed" else options
             found = agree(files["three"], clf, grid, ["accuracy", "neg_log_loss"], **options)
             assert found.n_readings_ >= 2
@@ -159,7 +164,8 @@ def test_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_balanced_classes(files: dict[str, Path], name: str) -> None:
     """Each fold has the class weights of its training rows, so folds train separately."""
-    clf = thresher.FTRLClassifier(dtype="float64", class_weight="balanced", **AS_STORED)
+    given = {"alpha": 1.0, "dtype": "float64", **AS_STORED}
+    clf = thresher.FTRLClassifier(class_weight="balanced", **given)
     found = agree(files[name], clf, {"l1": [0.1, 2.0]}, ["accuracy", "neg_log_loss"])
     assert found.n_readings_ == 4
     plain = OnePassSearchCV(clf.set_params(class_weight=None), {"l1": [0.1, 2.0]}, cv=4)

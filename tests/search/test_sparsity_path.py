@@ -37,7 +37,7 @@ TRUNCATED = thresher.TruncatedGradientClassifier(**NATURAL)
         (thresher.TruncatedGradientClassifier(average=True, **NATURAL), GRAVITIES),
         (thresher.ForwardBackwardClassifier(store="hashed", **NATURAL), GRAVITIES),
         (thresher.DualAveragingClassifier(**NATURAL), GRAVITIES),
-        (thresher.FTRLClassifier(**NATURAL), [1.0, 5.0, 50.0]),
+        (thresher.FTRLClassifier(alpha=1.0, **NATURAL), [1.0, 5.0, 50.0]),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
 )

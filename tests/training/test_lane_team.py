@@ -118,7 +118,9 @@ def test_n_jobs_means_the_same_as_in_scikit_learn() -> None:
 @pytest.mark.parametrize("count", [1, 3, 20])
 def test_memory_is_close_to_the_estimate(rule: str, store: str, count: int) -> None:
     """A store with every feature needs at most 1.2 times the estimate, and at least a quarter."""
-    lane = Lane(*core_args.core_parameters(rule, defaults(rule), ROWS))
+    name = rules.RULES[rule].rate_from_rows
+    params = defaults(rule) | ({name: 1.0} if name else {})
+    lane = Lane(*core_args.core_parameters(rule, params, ROWS))
     lanes, width, core = [lane] * count, 270_000, rules.RULES[rule].core
     made = make_lanes(core, store, "float32", width, lanes)
     X = sp.csr_array((np.ones(width), np.arange(width), [0, width]), shape=(1, width))
