@@ -32,14 +32,14 @@ _FREE = ("callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
 def identity(trainer: Trainer) -> dict[str, Any]:
     """Return the options that a resumed run must share, in types that JSON has."""
     plan, source, valid = trainer.plan, trainer.source, trainer.valid
-    values: dict[str, Any] = {"rule": plan.rule}
+    # First, because a fit that continues has the rate of the fit before instead of "auto".
+    values: dict[str, Any] = {"rule": plan.rule, "passes before": trainer.passes_before}
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
     values |= {"seed": plan.seed, "tol": plan.tol}
     values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
     values |= source.identity()
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
-    values["passes before"] = trainer.passes_before
     labels = plan.labels
     if not isinstance(labels, TwoClasses | ArrivingClasses) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
