@@ -302,7 +302,8 @@ class RaceEstimator(LinearEstimator):
         """Fit the one candidate for rows that can be read only once."""
         candidate = for_one_reading()
         made = estimator_class(candidate.rule, self.task)(random_state=self.random_state)
-        best = self._streaming(made.set_params(**candidate.params))
+        store = "hashed" if source.named and source.bits is None else "dense"
+        best = self._streaming(made.set_params(store=store, **candidate.params))
         given = {} if self.task == "regressor" else {"classes": classes}
         best.fit(source, observer=run.observer, names=run.names, **given)
         why = f"{source} can be read only once: there was no race"

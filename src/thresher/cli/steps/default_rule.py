@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.render.errors import option_of
+from thresher.errors import ParameterError
 from thresher.rules import RULES
 from thresher.training.bank import LIMIT, bytes_of
 
@@ -26,6 +27,11 @@ def default_rule(options: TrainOptions) -> tuple[str, str]:
     >>> default_rule(TrainOptions(data=["rows.svm"], model="m", passes=5))[0]
     'ftrl'
     """
+    foreign = [name for name in options.chosen if name not in RULES[OTHER_RULE].parameters]
+    if foreign and any(name not in RULES[DEFAULT_RULE].parameters for name in foreign):
+        name = next(n for n in foreign if n not in RULES[DEFAULT_RULE].parameters)
+        owners = ", ".join(rule for rule, spec in RULES.items() if name in spec.parameters)
+        raise ParameterError(f"{option_of(name)} needs --rule: it is a parameter of {owners}")
     why = _obstacle(options)
     if not why:
         return DEFAULT_RULE, ""
