@@ -64,9 +64,9 @@ def test_a_sparse_model_of_real_text(data_dir: Path, tmp_path: Path) -> None:
         (CoordinateDescentClassifier, "a9a", 0.155, 1.0),
         (CoordinateDescentClassifier, "basehock", 0.04, 0.1),
         (CoordinateDescentClassifier, "pcmac", 0.11, 0.15),
-        (MirrorDescentClassifier, "agaricus", 0.005, 0.8),
-        (MirrorDescentClassifier, "basehock", 0.055, 0.8),
-        (MirrorDescentClassifier, "pcmac", 0.12, 0.9),
+        (MirrorDescentClassifier, "agaricus", 0.005, 0.95),
+        (MirrorDescentClassifier, "basehock", 0.05, 0.9),
+        (MirrorDescentClassifier, "pcmac", 0.115, 0.97),
     ],
 )
 def test_defaults_of_the_slower_rules(
