@@ -50,7 +50,7 @@ def test_multiclass(folder):
 
 def test_class_weights(folder):
     plain, _ = trained(folder, "rows.svm", "--quiet", name="plain.thresher")
-    heavy, _ = trained(folder, "rows.svm", "--class-weight", "1:10", "--quiet")
+    heavy, _ = trained(folder, "rows.svm", "--class-weight", "1:100", "--quiet")
     X, _ = load_svmlight_file(str(folder / "rows.svm"))
     ones = [np.mean(thresher.load(model).predict(X) == 1) for model in (plain, heavy)]
     assert ones[1] > ones[0] + 0.05
