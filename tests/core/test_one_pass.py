@@ -16,7 +16,7 @@ from oracles.one_pass import one_pass
 from support.exactness import STORES
 from support.lane_cases import batch_of, levels, rows_of
 from support.streams import Stream, dense_weights, learner, streams
-from thresher import _core
+from thresher import OnePassClassifier, OnePassRegressor, _core
 
 LOSSES = ("logistic", "squared", "huber", "quantile", "poisson")
 WEIGHTS = {
@@ -434,3 +434,27 @@ def test_a_stream_whose_scale_jumps(what: str, factor: float, dtype: str) -> Non
         assert error < 0.1
     else:  # small numbers after large ones hardly count in the sums
         assert error < 1e13
+
+
+@pytest.mark.parametrize("lanes", [4, 12])
+def test_two_rows_of_tiny_probability_leave_a_finite_model(lanes: int) -> None:
+    """Their product would underflow to 0 in the stack."""
+    rng = np.random.default_rng(0)
+    X, y = np.zeros((3002, 2)), np.empty(3002)
+    at = rng.integers(0, 2, 3002)
+    X[np.arange(3002), at] = rng.choice([-1.0, 1.0], 3002)
+    y[:] = np.sign(X[np.arange(3002), at])
+    for scale in (20.0, 40.0, 100.0, 400.0):
+        X[2000], y[2000] = (scale, 0.0), -1.0
+        X[2001], y[2001] = (0.0, 1e6), -1.0
+        model = OnePassClassifier(lanes=lanes, shuffle=False, dtype="float64").fit(X, y)
+        assert np.isfinite(model.history_[-1].loss)
+        assert (model.coef_ != 0).any()
+
+
+@pytest.mark.parametrize("weight", [0.09, 0.17, 0.75])
+def test_fractional_weights_of_constant_targets(weight: float) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    for value in (0.7, 5.5, 1e-3):
+        model = OnePassRegressor().fit(X, np.full(50, value), sample_weight=np.full(50, weight))
+        np.testing.assert_allclose(model.predict(X), value, rtol=1e-6)

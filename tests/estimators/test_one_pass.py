@@ -381,5 +381,5 @@ def test_a_note_says_that_there_are_fewer_lanes(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(bank, "LIMIT", limit)
         notes = Notes()
         clf = OnePassClassifier(shuffle=False, lanes=choice).fit(X, y, observer=notes)
-        assert any("4 lanes instead of 12" in note for note in notes.found) == noted
+        assert any("combines 4 lanes" in note for note in notes.found) == noted
         equal(clf, OnePassClassifier(shuffle=False, lanes=4 if noted else 12).fit(X, y))

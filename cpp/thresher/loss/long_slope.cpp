@@ -40,10 +40,12 @@ double logistic_growth(double m, double h, double q) {
   const double e = std::exp(-std::fabs(m));
   const double s = (m > 0 ? e : 1.0) / (1.0 + e), rest = (m > 0 ? 1.0 : e) / (1.0 + e);
   const double target = q * h * s;
-  double d = target;
-  if (rest > 0) d = std::min(d, std::log1p(target / rest));
+  const bool far = m < -30.0;  // e^m may underflow, but e^(m + d) does not
+  double d = std::min(target, far ? std::log1p(target) - m : std::log1p(target / rest));
   for (int i = 0; i < 50; ++i) {
-    const double next = d - (s * d + rest * std::expm1(d) - target) / (s + rest * std::exp(d));
+    const double grown = far ? std::exp(m + d) / (1.0 + e) : rest * std::exp(d);
+    const double growth = far ? grown - rest : rest * std::expm1(d);
+    const double next = d - (s * d + growth - target) / (s + grown);
     if (!(next < d)) break;
     d = std::max(next, 0.0);
   }

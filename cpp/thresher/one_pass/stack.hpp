@@ -11,7 +11,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
+
+#include "thresher/core/archive.hpp"
 
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/one_pass/bank.hpp"
@@ -71,17 +74,17 @@ class Stack {
   // The same for the losses -ln(probability) and weight 1, with a logarithm only now and then.
   void weigh_by_probabilities(const double* probabilities) {
     double least = 1.0;
-    for (std::size_t k = 0; k < lanes_; ++k) {
-      products_[k] *= probabilities[k];
-      least = std::min(least, products_[k]);
-    }
-    if (++pending_ == 16 || least < 1e-200) settle();
+    for (std::size_t k = 0; k < lanes_; ++k)
+      least = std::min(least, products_[k] * probabilities[k]);
+    if (least < 1e-200) settle();  // a product of two tiny numbers could be 0
+    for (std::size_t k = 0; k < lanes_; ++k) products_[k] *= probabilities[k];
+    if (++pending_ >= 16 || least < 1e-200) settle();
   }
 
   template <class Archive>
   void archive(Archive& io) {
     io(S_), io(d_), io(cumulative_), io(weights_), io(products_), io(pending_);
-    mix();
+    if constexpr (std::is_same_v<Archive, Restorer>) mix();  // saving only reads
   }
 
  private:

@@ -10,6 +10,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
+
+#include "thresher/core/archive.hpp"
 
 #include "thresher/core/error.hpp"
 #include "thresher/one_pass/implicit_slope.hpp"
@@ -57,8 +60,9 @@ class Target {
       sum_ += h * y;
     } else {
       const double before = y - mean_;
-      mean_ += h * before / weight_;
-      squares_ += h * (centres_ ? before * (y - mean_) : y * y);
+      if (weight_ == h) mean_ = y;  // exactly, also for weights that round
+      else mean_ += h * before / weight_;
+      squares_ += h * (centres_ ? std::max(0.0, before * (y - mean_)) : y * y);
       least_ = std::min(least_, y), most_ = std::max(most_, y);
       set_range();
     }
@@ -67,7 +71,8 @@ class Target {
   template <class Archive>
   void archive(Archive& io) {
     io(weight_), io(sum_), io(mean_), io(squares_), io(least_), io(most_);
-    if (loss_.regression() && started()) set_range();
+    if constexpr (std::is_same_v<Archive, Restorer>)  // saving only reads
+      if (loss_.regression() && started()) set_range();
   }
 
  private:

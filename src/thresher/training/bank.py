@@ -26,9 +26,7 @@ def bytes_of(lanes: int, dtype: str, outputs: int, width: int) -> int:
     return width * (line if cell <= line else -(-cell // line) * line)
 
 
-def fewer_lanes(outputs: int, width: int) -> str:
+def fewer_lanes(outputs: int) -> str:
     """Return the text of the note that four lanes are used."""
-    return (
-        f"one-pass combines 4 lanes instead of 12, because of the memory and time for "
-        f"{outputs:,} x {width:,} weights; lanes=12 is a little more accurate"
-    )
+    why = f"there are {outputs:,} outputs" if outputs > MOST_OUTPUTS else "12 need more than 2 GiB"
+    return f"one-pass combines 4 lanes, because {why}; lanes=12 is a little more accurate"

@@ -163,7 +163,7 @@ def fit(
     seed = spec.seed(source, run)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
-        run.observer.tell("note", message=fewer_lanes(plan.labels.outputs, plan.width))
+        run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
     capacity = _capacity(plan, before)
     trainer = Trainer(
         plan,

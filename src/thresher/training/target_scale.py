@@ -234,13 +234,14 @@ class TargetScale:
         try:
             about: dict[str, Any] = json.loads(state)
             table = np.array(about["targets"], np.float64)
-            self.fixed, self._told = bool(about["fixed"]), bool(about["told"])
+            fixed, told = bool(about["fixed"]), bool(about["told"])
         except (KeyError, TypeError, ValueError):
             raise ValueError("the state of its targets is damaged") from None
         if table.shape != self.table.shape:
             raise ValueError("it standardises the targets of other models")
-        self.table = table
-        self.forget()
+        if not np.isfinite(table).all() or (table[:, [0, 2, 3, 4]] < 0).any():
+            raise ValueError("the state of its targets is damaged")
+        self.table, self.fixed, self._told = table, fixed, told
 
 
 def merged(one: KnownScale, other: KnownScale) -> KnownScale:

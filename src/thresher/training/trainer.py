@@ -140,7 +140,9 @@ class Trainer:
             if self.records.steps == 0:
                 raise
             self.interrupt()
-        self.passes_kept, best = self.number, self.early_stopping
+        best = self.early_stopping
+        if not self.ended:
+            self.passes_kept = self.number
         if best.states and best.best_pass != self.number and not self.ended:
             self.outputs.restore(best.states)
             self.complete, self.passes_kept = False, best.best_pass
