@@ -43,7 +43,7 @@ if not files:
 total = sum(Path(file).stat().st_size for file in files)
 print(f"{len(files)} files, {total / 1e6:.1f} MB")
 
-train = [*THRESHER, "train", *files, "--passes", "20", "--l1", "30", "--json"]
+train = [*THRESHER, "train", *files, "--rule", "ftrl", "--passes", "20", "--l1", "30", "--json"]
 
 # Stop the first run as soon as it reports its first progress.
 run = subprocess.Popen([*train, "-m", "night.thresher"], stdout=PIPE, stderr=PIPE, text=True)
