@@ -209,7 +209,7 @@ class OnePassLanes final : public Lanes {
   std::size_t scale_at() const { return count() * (2 * bank_.size() + 2); }
   std::size_t count_at() const { return scale_at() + 1; }
   std::size_t last_at() const { return scale_at() + 2; }  // a double
-  std::size_t numbers() const { return last_at() + sizeof(double) / sizeof(Real); }
+  std::size_t numbers() const { return last_at() + (sizeof(Real) == 4 ? 2 : 1); }
 
   // ---- a row ---------------------------------------------------------------------------------
 
