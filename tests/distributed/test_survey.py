@@ -24,7 +24,7 @@ from thresher.distributed.survey import (
 )
 from thresher.errors import DataError
 from thresher.rules import core_args
-from thresher.training.plan import labels_for
+from thresher.training.source_labels import labels_for
 
 
 def labels_of(estimator, source):

@@ -60,7 +60,7 @@ class LineLanes final : public Lanes {
     const auto dead = [this](const Cell<Real>& cell) { return is_dead(cell); };
     for (std::int64_t position = 0; rows.next(); ++position) {
       store_.reserve(rows.count(), dead);
-      const RowOfCells<Real> row = found(rows, store_, work_);
+      const RowOfCells<Real> row = cells_of(rows, store_, work_);
       const double squares = squared_norm(row);
       if (!std::isfinite(squares)) rows.check_values();
       check_target(rows.row(), batch.labels ? rows.label() : 0.0, rows.weight());
@@ -94,7 +94,7 @@ class LineLanes final : public Lanes {
     typename LineStore<Real>::Work work;
     std::vector<double> dot(most_slots()), p(most_slots());
     for (; rows.next(); out += lanes.size()) {
-      const RowOfCells<Real> row = found(rows, store_, work);
+      const RowOfCells<Real> row = cells_of(rows, store_, work);
       for (std::size_t m = 0; m < members_.size(); ++m) {
         if (wanted[m].empty()) continue;
         members_[m].group->predict(row, row_scale(members_[m].losses.of[0], rows), average,
@@ -247,19 +247,6 @@ class LineLanes final : public Lanes {
     std::size_t count = 0;
     for (const Member& member : members_) count += member.slots().outside();
     return count;
-  }
-
-  template <class Store>  // a const store adds no new features
-  static RowOfCells<Real> found(Rows<Real>& rows, Store& store,
-                                typename LineStore<Real>::Work& work) {
-    RowOfCells<Real> row;
-    rows.with_keys([&](const auto* keys) {
-      using Key = std::remove_cvref_t<decltype(*keys)>;
-      const std::size_t n = rows.count();
-      const auto [later, fetched] = rows.template ahead<Key>(n);
-      row = store.find(keys, rows.values(), n, later, fetched, work);
-    });
-    return row;
   }
 
   // Sums in four independent chains, to hide the latency of additions.

@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "thresher/core/pack.hpp"
+#include "thresher/core/rows.hpp"
 #include "thresher/lanes/kernels.hpp"
 #include "thresher/stores/hashed.hpp"
 #include "thresher/stores/pages.hpp"
@@ -219,5 +221,18 @@ class LineStore {
   std::vector<std::uint32_t> free_;
   std::uint64_t living_ = 0, limit_ = 1024;
 };
+
+// The cells of a row's features. A const store adds no new features.
+template <class Real, class Store>
+RowOfCells<Real> cells_of(Rows<Real>& rows, Store& store, typename LineStore<Real>::Work& work) {
+  RowOfCells<Real> row;
+  rows.with_keys([&](const auto* keys) {
+    using Key = std::remove_cvref_t<decltype(*keys)>;
+    const std::size_t n = rows.count();
+    const auto [later, fetched] = rows.template ahead<Key>(n);
+    row = store.find(keys, rows.values(), n, later, fetched, work);
+  });
+  return row;
+}
 
 }  // namespace thresher::lanes

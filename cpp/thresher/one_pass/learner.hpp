@@ -107,7 +107,7 @@ class OnePassLanes final : public Lanes {
     Rows<Real> rows(batch, visit, store_.width());
     typename lanes::LineStore<Real>::Work work;
     for (; rows.next(); out += lanes.size()) {
-      const lanes::RowOfCells<Real> row = found(rows, store_, work);
+      const lanes::RowOfCells<Real> row = lanes::cells_of(rows, store_, work);
       for (std::size_t i = 0; i < lanes.size(); ++i) {
         const auto output = static_cast<std::size_t>(lanes[i]);
         double p = intercept(output, false);
@@ -213,23 +213,10 @@ class OnePassLanes final : public Lanes {
 
   // ---- a row ---------------------------------------------------------------------------------
 
-  template <class Store>  // a const store adds no new features
-  static lanes::RowOfCells<Real> found(Rows<Real>& rows, Store& store,
-                                       typename lanes::LineStore<Real>::Work& work) {
-    lanes::RowOfCells<Real> row;
-    rows.with_keys([&](const auto* keys) {
-      using Key = std::remove_cvref_t<decltype(*keys)>;
-      const std::size_t n = rows.count();
-      const auto [later, fetched] = rows.template ahead<Key>(n);
-      row = store.find(keys, rows.values(), n, later, fetched, work);
-    });
-    return row;
-  }
-
   void learn_row(Rows<Real>& rows, const Batch& batch, const Told& told, double* before) {
     inputs_.begin(rows);
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
-    const lanes::RowOfCells<Real> row = found(rows, store_, work_);
+    const lanes::RowOfCells<Real> row = lanes::cells_of(rows, store_, work_);
     rows.check_next_row();
     mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());

@@ -18,7 +18,7 @@ from thresher.errors import DataError, ParameterError
 from thresher.losses import LOSSES
 from thresher.rules import RULES, core_args
 from thresher.training.class_weights import class_factors, row_weights
-from thresher.training.plan import labels_for
+from thresher.training.source_labels import labels_for
 from thresher.training.target_scale import TargetScale
 
 COUNT = 15  # lanes that share one cache line in the core

@@ -13,15 +13,11 @@ from thresher import _core
 from thresher.data.labels import (
     ArrivingClasses,
     Labels,
-    LabelSets,
-    ManyClasses,
-    NumericLabels,
-    TwoClasses,
 )
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError, ParameterError, ReadOnceError, setting
-from thresher.losses import LOSSES, Task
+from thresher.losses import Task
 from thresher.rules import RULES, core_args
 from thresher.training.bank import lanes_for
 from thresher.training.class_weights import class_factors, row_weights, steps_in
@@ -29,6 +25,7 @@ from thresher.training.first_rows import norm_of
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.shared_outputs import SparseOutputs
+from thresher.training.source_labels import labels_for
 from thresher.training.target_scale import KnownScale
 
 if TYPE_CHECKING:
@@ -297,67 +294,6 @@ class TrainingPlan:
             scale.fixed = True
         y = Targets.of_values(scale.standardise(targets[0], weights).labels.ravel())
         return scale.unit * y.zero_loss(self.losses, weights), weight
-
-
-# ---- labels --------------------------------------------------------------------------------------
-
-
-def labels_for(
-    rule: str,
-    task: Task,
-    loss: str,
-    params: Mapping[str, Any],
-    source: Source | MatrixSource,
-    owner: str,
-    classes: Any = None,
-) -> Labels:
-    """Return the object that converts labels to targets; see `TrainingPlan.resolve`."""
-    if task == "regressor":
-        return NumericLabels(loss)
-    low = LOSSES[loss].low
-    multilabel = source.multilabel
-    if isinstance(classes, str) and classes == "binary" and not multilabel:
-        two = TwoClasses(low)
-        if params.get("class_weight") == "balanced" and source.rereadable:
-            two.counted = _counts_of_two(source)
-        return two
-    if classes is None and not source.rereadable and multilabel:
-        classes = "arriving"
-    if isinstance(classes, str):
-        if classes not in ("binary", "arriving"):
-            raise ParameterError(
-                owner=owner,
-                parameter="classes",
-                value=classes,
-                allowed="an array of labels, 'binary' or 'arriving'",
-            )
-        if source.rereadable:  # the source is read for its labels before training
-            classes = None
-        elif OutputsFactory(rule, params, None, 1, 1).is_shared(2):
-            return ArrivingClasses(low, multilabel)
-    if isinstance(classes, str) or (classes is None and not source.rereadable):
-        raise ReadOnceError(
-            f"{source} can be read only once, and its classes are not known",
-            source=str(source),
-            owner=owner,
-            parameter="classes",
-            hint="use partial_fit with classes=",
-        )
-    counted = None
-    if classes is None:
-        classes, counted = source.label_counts()
-    labels: Labels = LabelSets(classes, low)
-    if not multilabel:
-        labels = ManyClasses(classes, low, tidied=not isinstance(source, MatrixSource))
-    labels.counted = counted
-    return labels
-
-
-def _counts_of_two(source: Source | MatrixSource) -> tuple[NDArray[np.int64], int]:
-    """Return the number of rows of each of two classes, and the number of all rows."""
-    found, (counts, rows) = source.label_counts()
-    ones = int(counts[found == 1].sum()) if found.dtype.kind in "fiub" else 0
-    return np.array([rows - ones, ones], np.int64), rows
 
 
 # ---- width and rate ------------------------------------------------------------------------------
