@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
@@ -21,8 +20,6 @@ from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.model.model import Model
-from thresher.report.frontier import text_chart
-from thresher.report.search_results import cells_of, html_fragment, text_table
 from thresher.search.folds import split_of
 from thresher.search.gravities import default_gravities, gravity_name, gravity_scale_of, is_scaled
 from thresher.search.grid import (
@@ -34,6 +31,7 @@ from thresher.search.grid import (
     points_of,
 )
 from thresher.search.model_groups import ModelResult, checked_limit
+from thresher.search.path_output import PathOutput
 from thresher.search.progress import SearchProgress
 from thresher.search.results import failures_of, name_features, scores_of
 from thresher.search.row_scores import RowScores, accuracy
@@ -49,7 +47,7 @@ from thresher.training.scores import scores_named
 _Results = Mapping[tuple[int, int], ModelResult]
 
 
-class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Train models with a range of gravities, and choose by error and number of nonzeros.
 
     For each gravity, one model learns from all rows and one from the rows outside each fold. All
@@ -359,49 +357,6 @@ class SparsityPath(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         for n, view in views.items():
             view.amend(place=Place.of(self.frontier_, n))
         self.models_ = [views[n].model_ if n in views else None for n in points]
-
-    # ---- output --------------------------------------------------------------------------------
-
-    def _settings(self) -> list[dict[str, Any]]:
-        return [{self.param_name_: float(gravity)} for gravity in self.gravities_]
-
-    def table(self) -> str:
-        """Return a text table of gravity, error, standard error and nonzeros."""
-        check_is_fitted(self, "frontier_")
-        return text_table(*cells_of(self.frontier_, self._settings()))
-
-    def chart(self) -> str:
-        """Return the frontier as a text chart."""
-        check_is_fitted(self, "frontier_")
-        return text_chart(self.frontier_)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw error against nonzeros, as `thresher.SparsityPathDisplay`; needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        check_is_fitted(self, "frontier_")
-        from thresher.plots import SparsityPathDisplay
-
-        return SparsityPathDisplay.from_estimator(self, ax=ax).ax_
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        if not hasattr(self, "frontier_"):
-            bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-            return bundle
-        return {"text/plain": self.table(), "text/html": self._repr_html_()}
-
-    def _repr_html_(self) -> str:
-        """Return the table and the chart as HTML, for a notebook."""
-        check_is_fitted(self, "frontier_")
-        return html_fragment(self.frontier_, self._settings())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
