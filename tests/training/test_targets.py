@@ -276,3 +276,21 @@ def test_a_jump_of_the_scale_is_warned_of(name):
         model = made.fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert model.score(X[1500:], y[1500:]) > 0
+
+
+@pytest.mark.parametrize("given", [None, 0.2])
+@pytest.mark.filterwarnings("ignore")
+def test_huber_of_the_rule_one_pass_is_in_units_of_y(given):
+    """Its validation loss and its refit follow the units of y, as its training does."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 8))
+    y = X[:, 0] - X[:, 1] + 0.3 * rng.standard_t(2, 500)
+    found = []
+    for unit in (1.0, 1e3):
+        epsilon = "auto" if given is None else given * unit
+        made = thresher.OnePassRegressor(loss="huber", epsilon=epsilon, random_state=0)
+        last = made.fit(X, unit * y, eval_set=(X, unit * y)).history_[-1]
+        refit = made.set_params(target_nnz=2).fit(X, unit * y).refit_
+        losses = [last.loss, last.valid_loss, refit.loss_before, *refit.losses]
+        found.append(np.array(losses) / unit**2)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4)

@@ -146,7 +146,8 @@ class OnePassLanes final : public Lanes {
   }
 
   std::map<std::string, double> facts() const {
-    std::map<std::string, double> found{{"averages", outputs_[0].averages()}};
+    std::map<std::string, double> found{{"averages", outputs_[0].averages()},
+                                        {"unit", outputs_[0].target().unit()}};
     for (std::size_t k = 0; k < bank_.size(); ++k)
       found["mixture_" + std::to_string(k)] = outputs_[0].stack()[k];
     return found;

@@ -214,6 +214,11 @@ class _Refitter:
         if self.scale is None and RULES[self.plan.rule].standardises_in_core and degree:
             centred = bool(self.plan.params.get("fit_intercept", True))
             self.scale = TargetScale.of(degree, centred, rows.targets[0], rows.weights)
+            epsilon = self.plan.params.get("epsilon", "auto")
+            if epsilon != "auto":  # in units of y
+                self.params["epsilon"] = epsilon / (self.scale.sd or 1.0)
+                own = {**self.plan.params, "epsilon": self.params["epsilon"]}
+                self.plan = replace(self.plan, params=own)
 
     def _scaled(self, output: Output) -> Output:
         """Return weights and intercept in the units of the targets here."""

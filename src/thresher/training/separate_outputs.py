@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.targets import Losses, Targets
+from thresher.losses import LOSSES
 from thresher.model.model import Output
-from thresher.rules import RULES
+from thresher.rules import RULES, core_args
 from thresher.training.outputs import Order, Outputs, Paused
 
 if TYPE_CHECKING:
@@ -142,6 +143,18 @@ class SeparateOutputs(Outputs):
             found = losses(raw if self.scale is None else self.scale.restored(raw), target)
             total += float(found.sum() if weights is None else found @ weights)
         return total / len(self)
+
+    def losses(self, losses: Losses) -> Losses:
+        """Return losses for predictions and targets in the user's units.
+
+        A rule that standardises targets in the core has its automatic epsilon in units of their sd.
+        """
+        rule = RULES[self.factory.rule]
+        if not rule.standardises_in_core or self.factory.params.get("epsilon") != "auto":
+            return super().losses(losses)
+        unit = self.learners[0].facts()["unit"] or 1.0
+        degree = LOSSES[core_args.loss_of(self.factory.rule, self.factory.params)].degree
+        return lambda raw, targets: unit**degree * losses(raw / unit, targets / unit)
 
     def next_pass(self) -> None:
         """Let the rates decay."""
