@@ -24,6 +24,7 @@ namespace nb = nanobind;
 void bind_blocks(nb::module_& m);
 void bind_cache(nb::module_& m);
 void bind_columns(nb::module_& m);
+void bind_discovery(nb::module_& m);
 void bind_lanes(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_rounds(nb::class_<thresher::Learner>& learner);

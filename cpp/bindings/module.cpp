@@ -323,6 +323,7 @@ NB_MODULE(_core, m) {
   bindings::bind_blocks(m);
   bindings::bind_cache(m);
   bindings::bind_columns(m);
+  bindings::bind_discovery(m);
   bindings::bind_lanes(m);
   bindings::bind_readers(m);
   bindings::bind_solvers(m);

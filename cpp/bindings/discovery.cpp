@@ -1,0 +1,139 @@
+// Feature discovery for Python.
+#include "thresher/discovery/discovery.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <utility>
+
+#include "arrays.hpp"
+
+namespace bindings {
+namespace {
+
+using namespace nb::literals;
+using thresher::Discovery;
+
+const std::int64_t* folds_of(const BorrowedBatch& batch, const Longs& folds) {
+  if (static_cast<std::int64_t>(folds.shape(0)) != batch.batch.rows)
+    throw std::invalid_argument("folds: one for each row of the batch");
+  return folds.data();
+}
+
+void check_labels(const BorrowedBatch& batch) {
+  if (!batch.batch.labels) throw std::invalid_argument("discovery needs labels");
+}
+
+}  // namespace
+
+void bind_discovery(nb::module_& m) {
+  nb::class_<Discovery>(m, "Discovery", "Evidence of the features of one output.")
+      .def(
+          "stream",
+          [](Discovery& self, const BorrowedBatch& batch, std::uint64_t number,
+             const std::optional<Longs>& order, std::int64_t first,
+             std::optional<std::int64_t> last) {
+            check_labels(batch);
+            const thresher::Visit visit = visit_of(batch, order, first, last);
+            std::vector<double> p(static_cast<std::size_t>(visit.last - visit.first));
+            const BorrowedBatch held = batch;
+            locked<Unique>(self, [&] { self.stream(held.batch, visit, number, p.data()); });
+            return owned_array(std::move(p));
+          },
+          "batch"_a, "number"_a, "order"_a = nb::none(), "first"_a = 0, "last"_a = nb::none(),
+          "Add the evidence of each row, then learn it. `number` is the number of the batch's\n"
+          "first row in the stream. Return the predictions before learning.")
+      .def(
+          "learn",
+          [](Discovery& self, const BorrowedBatch& batch, const Longs& folds, std::size_t fold,
+             const std::optional<Longs>& order, std::int64_t first,
+             std::optional<std::int64_t> last) {
+            check_labels(batch);
+            const thresher::Visit visit = visit_of(batch, order, first, last);
+            const std::int64_t* const of_rows = folds_of(batch, folds);
+            const BorrowedBatch held = batch;
+            nb::gil_scoped_release release;
+            const Shared lock(self.mutex);  // folds learn at the same time
+            self.learn(held.batch, visit, of_rows, fold);
+          },
+          "batch"_a, "folds"_a, "fold"_a, "order"_a = nb::none(), "first"_a = 0,
+          "last"_a = nb::none(), "Let the model of a fold learn the rows of the other folds.")
+      .def(
+          "finish",
+          [](Discovery& self, std::size_t fold) {
+            locked<Unique>(self, [&] { self.finish(fold); });
+          },
+          "fold"_a, "End the learning of a fold, and release the memory of its model.")
+      .def(
+          "score",
+          [](Discovery& self, const BorrowedBatch& batch, const Longs& folds, std::uint64_t number,
+             const std::optional<Longs>& order, std::int64_t first,
+             std::optional<std::int64_t> last) {
+            check_labels(batch);
+            const thresher::Visit visit = visit_of(batch, order, first, last);
+            const std::int64_t* const of_rows = folds_of(batch, folds);
+            std::vector<double> p(static_cast<std::size_t>(visit.last - visit.first));
+            const BorrowedBatch held = batch;
+            locked<Unique>(self, [&] { self.score(held.batch, visit, of_rows, number, p.data()); });
+            return owned_array(std::move(p));
+          },
+          "batch"_a, "folds"_a, "number"_a, "order"_a = nb::none(), "first"_a = 0,
+          "last"_a = nb::none(),
+          "Add the evidence of the rows, each with the model of its fold. Return the predictions.")
+      .def(
+          "widen",
+          [](Discovery& self, std::uint64_t width) {
+            locked<Unique>(self, [&] { self.widen(width); });
+          },
+          "width"_a)
+      .def(
+          "sums",
+          [](const Discovery& self) {
+            auto sums = locked<Shared>(self, [&] { return self.sums(); });
+            nb::dict found;
+            found["keys"] = owned_array(std::move(sums.keys));
+            found["rows"] = owned_array(std::move(sums.rows));
+            found["S"] = owned_array(std::move(sums.S));
+            found["realised"] = owned_array(std::move(sums.realised));
+            found["predicted"] = owned_array(std::move(sums.predicted));
+            found["redrawn_S"] = owned_array(std::move(sums.redrawn_S));
+            found["redrawn_D"] = owned_array(std::move(sums.redrawn_D));
+            return found;
+          },
+          "Return the sums of all features that occurred, in the order of their numbers.")
+      .def("facts",
+           [](const Discovery& self) { return locked<Shared>(self, [&] { return self.facts(); }); })
+      .def("bytes",
+           [](const Discovery& self) { return locked<Shared>(self, [&] { return self.bytes(); }); })
+      .def("state",
+           [](const Discovery& self) {
+             const auto bytes = locked<Shared>(self, [&] { return self.state(); });
+             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+           })
+      .def(
+          "restore",
+          [](Discovery& self, const nb::bytes& state) {
+            const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
+            locked<Unique>(self, [&] { self.restore(bytes); });
+          },
+          "state"_a);
+
+  m.def(
+      "make_discovery",
+      [](std::string task, std::string store, std::string dtype, std::uint64_t width,
+         std::size_t redraws, std::uint64_t seed, std::size_t folds, std::string level) {
+        return thresher::make_discovery({std::move(task), std::move(store), std::move(dtype),
+                                         std::move(level), width, redraws, seed, folds});
+      },
+      "task"_a, "store"_a, "dtype"_a, "width"_a, "redraws"_a = 20, "seed"_a = 0, "folds"_a = 1,
+      "level"_a = "auto",
+      "Return a discovery for one output; `folds` 1: a stream. The task is \"classification\" "
+      "(labels\n"
+      "0 and 1) or \"regression\".");
+}
+
+}  // namespace bindings
