@@ -82,23 +82,22 @@ class DiscoveryOf final : public Discovery {
     models_[fold].reset();
   }
 
+  void calibrate(const Batch& batch, const Visit& visit, const std::int64_t* folds) override {
+    each_honest_row(batch, visit, folds,
+                    [&](const Rows<Real>& rows, const Fit& fit, double F, const Real*) {
+                      calibration_.learn(task_, F, target(rows, fit.moments), rows.weight());
+                    });
+    calibrated_ = true;
+  }
+
   void score(const Batch& batch, const Visit& visit, const std::int64_t* folds, std::uint64_t first,
              double* p) override {
-    for (const auto& model : models_)
-      if (model) throw std::invalid_argument("all folds must be finished before rows are scored");
-    Rows<Real> rows(batch, visit, width_);
-    for (; rows.next(); ++p) {
-      check(rows);
-      const auto fold = static_cast<std::size_t>(folds[rows.row()]);
-      check_fold(fold);
-      evidence_.open(rows);
-      const auto [sum, weights] = evidence_.predict(fold);
-      const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
-      const TargetMoments& moments = fits_[fold].moments;
-      add(rows, first, moments, F, weights, calibration_, p);
-      const double y = task_ == Task::regression ? moments.standard(rows.label()) : rows.label();
-      calibration_.learn(task_, F, y, rows.weight());
-    }
+    each_honest_row(batch, visit, folds,
+                    [&](const Rows<Real>& rows, const Fit& fit, double F, const Real* weights) {
+                      add(rows, first, fit.moments, F, weights, calibration_, p++);
+                      if (!calibrated_)
+                        calibration_.learn(task_, F, target(rows, fit.moments), rows.weight());
+                    });
   }
 
   void widen(std::uint64_t width) override {
@@ -153,7 +152,8 @@ class DiscoveryOf final : public Discovery {
 
   std::vector<std::byte> state() const override {
     Saver save;
-    save(signature()), save(width_), save(calibration_), save(loss_), save(weight_), save(fits_);
+    save(signature()), save(width_), save(calibration_), save(calibrated_), save(loss_),
+        save(weight_), save(fits_);
     for (const auto& model : models_) {
       save(std::uint8_t{model != nullptr});
       if (model) model->save(save);
@@ -168,9 +168,11 @@ class DiscoveryOf final : public Discovery {
     if (saved != signature())
       throw std::invalid_argument("the state is of a discovery with other options");
     Calibration calibration;
+    bool calibrated = false;
     double loss = 0.0, weight = 0.0;
     std::vector<Fit> fits;
-    restore(width), restore(calibration), restore(loss), restore(weight), restore(fits);
+    restore(width), restore(calibration), restore(calibrated), restore(loss), restore(weight),
+        restore(fits);
     if (fits.size() != models_.size()) throw std::invalid_argument("the state is damaged");
     widen(width);
     std::vector<std::unique_ptr<Model>> models;
@@ -182,7 +184,7 @@ class DiscoveryOf final : public Discovery {
     }
     evidence_.restore(restore);
     if (!restore.finished()) throw std::invalid_argument("the state has bytes left over");
-    calibration_ = calibration, loss_ = loss, weight_ = weight;
+    calibration_ = calibration, calibrated_ = calibrated, loss_ = loss, weight_ = weight;
     fits_ = std::move(fits), models_ = std::move(models);
   }
 
@@ -192,6 +194,26 @@ class DiscoveryOf final : public Discovery {
     TargetMoments moments;
   };
 
+  // Calls f(rows, fit, F, weights) for each row, with the prediction of the model of its fold.
+  template <class F>
+  void each_honest_row(const Batch& batch, const Visit& visit, const std::int64_t* folds, F&& f) {
+    for (const auto& model : models_)
+      if (model) throw std::invalid_argument("all folds must be finished before rows are scored");
+    Rows<Real> rows(batch, visit, width_);
+    while (rows.next()) {
+      check(rows);
+      const auto fold = static_cast<std::size_t>(folds[rows.row()]);
+      check_fold(fold);
+      evidence_.open(rows);
+      const auto [sum, weights] = evidence_.predict(fold);
+      const double score = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
+      f(rows, fits_[fold], score, weights);
+    }
+  }
+  double target(const Rows<Real>& rows, const TargetMoments& moments) const {
+    return task_ == Task::regression ? moments.standard(rows.label()) : rows.label();
+  }
+
   std::unique_ptr<Model> new_model() const {
     return std::make_unique<Model>(task_, options_.store == "hashed", width_, options_.level);
   }
@@ -199,7 +221,7 @@ class DiscoveryOf final : public Discovery {
   void add(const Rows<Real>& rows, std::uint64_t first, const TargetMoments& moments, double F,
            const Real* weights, const Calibration& fit, double* p) {
     const double h = rows.weight();
-    const double y = task_ == Task::regression ? moments.standard(rows.label()) : rows.label();
+    const double y = target(rows, moments);
     const double prediction = fit.prediction(task_, F);
     if (h > 0) evidence_.add(first + static_cast<std::uint64_t>(rows.row()), y, h, F, weights, fit);
     if (task_ == Task::classification) {
@@ -246,6 +268,7 @@ class DiscoveryOf final : public Discovery {
   Evidence<Real> evidence_;
   std::vector<Fit> fits_;
   Calibration calibration_;  // of the finished models
+  bool calibrated_ = false;
   double loss_ = 0.0, weight_ = 0.0;
 };
 

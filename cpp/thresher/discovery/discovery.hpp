@@ -52,6 +52,9 @@ class Discovery {
                      std::size_t fold) = 0;
   // Ends the learning of a fold: keeps its weights, and releases the memory of its model.
   virtual void finish(std::size_t fold) = 0;
+  // Learns slope and intercept of the finished models from the rows of their folds. Without it,
+  // score() learns them row by row.
+  virtual void calibrate(const Batch& batch, const Visit& visit, const std::int64_t* folds) = 0;
   // Adds the evidence of the rows, each with the model of its fold; all folds are finished.
   virtual void score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
                      std::uint64_t first, double* p) = 0;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.row_folds import mixed
+
 _WORD = 64  # random bits per hash
 
 
@@ -40,7 +42,7 @@ class HalfAssigner:
     def __init__(self, pairs: int, seed: int) -> None:
         self.pairs = pairs
         words = np.arange(-(-pairs // _WORD), dtype=np.uint64)
-        self._keys = _mixed(words + _mixed(np.array([seed], np.uint64)))
+        self._keys = mixed(words + mixed(np.array([seed], np.uint64)))
         self.counts: dict[int, int] = {}  # number of rows so far, by stratum
 
     def numbered(self, strata: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -68,16 +70,8 @@ class HalfAssigner:
         strata, numbers : array of int of shape (rows,)
             The stratum of each row, and its number in the stratum.
         """
-        places = _mixed(_mixed(strata.astype(np.uint64)) + numbers // 2)
-        hashes = _mixed(places[:, None] ^ self._keys).astype("<u8")
+        places = mixed(mixed(strata.astype(np.uint64)) + numbers // 2)
+        hashes = mixed(places[:, None] ^ self._keys).astype("<u8")
         bits = np.unpackbits(hashes.view(np.uint8), axis=1, count=self.pairs, bitorder="little")
         bits ^= (numbers % 2).astype(np.uint8)[:, None]
         return np.stack([bits, 1 - bits], axis=2).reshape(len(strata), 2 * self.pairs)
-
-
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return hashes of 64-bit words (SplitMix64)."""
-    z = words + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))

@@ -1,0 +1,93 @@
+"""Folds of the rows: dealt at random within strata, or by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.row_folds import mixed
+
+
+class FoldDealer:
+    """Deals the rows of a stream to folds.
+
+    Rows of a stratum are dealt in turns: of each `folds` consecutive rows of a stratum, every fold
+    gets one, in a random order. So the folds have the same share of every stratum, up to one row.
+    The order is a hash of the seed, the stratum and the turn; it does not depend on the size of
+    blocks. With groups, the fold is a hash of the group: a group is never divided.
+
+    Parameters
+    ----------
+    folds : int
+    seed : int
+        From 0 to 2^63 - 1.
+
+    Attributes
+    ----------
+    counts : dict
+        Number of rows so far, by stratum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher.discovery.folds import FoldDealer
+    >>> dealer = FoldDealer(folds=3, seed=0)
+    >>> sorted(dealer.deal(np.zeros(3, np.int64)).tolist())
+    [0, 1, 2]
+    >>> same = dealer.deal(np.zeros(2, np.int64), groups=np.array([7, 7]))
+    >>> bool(same[0] == same[1])
+    True
+    """
+
+    def __init__(self, folds: int, seed: int) -> None:
+        self.folds = folds
+        self.counts: dict[int, int] = {}
+        self._key = mixed(np.array([seed], np.uint64))
+
+    def deal(
+        self, strata: NDArray[np.int64], groups: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the folds of the next rows.
+
+        Parameters
+        ----------
+        strata : array of int of shape (rows,)
+            The stratum of each row; 0 for all if there are no strata.
+        groups : array of int of shape (rows,), optional
+            The group of each row.
+        """
+        if groups is not None:
+            hashes = mixed(mixed(groups.astype(np.uint64)) ^ self._key)
+            return (hashes % np.uint64(self.folds)).astype(np.int64)
+        found = np.zeros(len(strata), np.int64)
+        for stratum in np.unique(strata).tolist():
+            rows = np.flatnonzero(strata == stratum)
+            first = self.counts.get(stratum, 0)
+            numbers = np.arange(first, first + len(rows))
+            found[rows] = self._order(stratum, numbers // self.folds)[
+                np.arange(len(rows)), numbers % self.folds
+            ]
+            self.counts[stratum] = first + len(rows)
+        return found
+
+    def _order(self, stratum: int, turns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return an order of the folds for each turn."""
+        places = mixed(mixed(np.array([stratum], np.int64).astype(np.uint64)) + turns.astype(np.uint64))
+        numbers = mixed(np.arange(self.folds, dtype=np.uint64)) ^ self._key
+        return np.argsort(mixed(places[:, None] ^ numbers), axis=1, kind="stable")
+
+    def restart(self) -> None:
+        """Start again with the first row: a second reading deals the same folds."""
+        self.counts = {}
+
+    @property
+    def state(self) -> dict[str, int]:
+        """The counts, in types that JSON has."""
+        return {str(stratum): count for stratum, count in self.counts.items()}
+
+    @state.setter
+    def state(self, saved: Mapping[str, Any]) -> None:
+        self.counts = {int(stratum): int(count) for stratum, count in saved.items()}
