@@ -69,19 +69,6 @@ void bind_discovery(nb::module_& m) {
           },
           "fold"_a, "End the learning of a fold, and release the memory of its model.")
       .def(
-          "calibrate",
-          [](Discovery& self, const BorrowedBatch& batch, const Longs& folds,
-             const std::optional<Longs>& order, std::int64_t first,
-             std::optional<std::int64_t> last) {
-            check_labels(batch);
-            const thresher::Visit visit = visit_of(batch, order, first, last);
-            const std::int64_t* const of_rows = folds_of(batch, folds);
-            const BorrowedBatch held = batch;
-            locked<Unique>(self, [&] { self.calibrate(held.batch, visit, of_rows); });
-          },
-          "batch"_a, "folds"_a, "order"_a = nb::none(), "first"_a = 0, "last"_a = nb::none(),
-          "Learn the slope and the intercept of the predictions before rows are scored.")
-      .def(
           "score",
           [](Discovery& self, const BorrowedBatch& batch, const Longs& folds, std::uint64_t number,
              const std::optional<Longs>& order, std::int64_t first,
@@ -97,12 +84,6 @@ void bind_discovery(nb::module_& m) {
           "batch"_a, "folds"_a, "number"_a, "order"_a = nb::none(), "first"_a = 0,
           "last"_a = nb::none(),
           "Add the evidence of the rows, each with the model of its fold. Return the predictions.")
-      .def(
-          "widen",
-          [](Discovery& self, std::uint64_t width) {
-            locked<Unique>(self, [&] { self.widen(width); });
-          },
-          "width"_a)
       .def(
           "sums",
           [](const Discovery& self) {

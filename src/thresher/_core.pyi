@@ -556,6 +556,87 @@ class MarginBlock:
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
 
+class Discovery:
+    """Evidence of the features of one output."""
+
+    def stream(
+        self,
+        batch: Batch,
+        number: int,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Add the evidence of each row, then learn it. `number` is the number of the batch's
+        first row in the stream. Return the predictions before learning.
+        """
+
+    def learn(
+        self,
+        batch: Batch,
+        folds: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        fold: int,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> None:
+        """Let the model of a fold learn the rows of the other folds."""
+
+    def finish(self, fold: int) -> None:
+        """End the learning of a fold, and release the memory of its model."""
+
+    def score(
+        self,
+        batch: Batch,
+        folds: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        number: int,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Add the evidence of the rows, each with the model of its fold. Return the predictions.
+        """
+
+    def sums(self) -> dict:
+        """
+        Return the sums of all features that occurred, in the order of their numbers.
+        """
+
+    def facts(self) -> dict[str, float]: ...
+    def bytes(self) -> int: ...
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
+
+def make_discovery(
+    task: str,
+    store: str,
+    dtype: str,
+    width: int,
+    redraws: int = 20,
+    seed: int = 0,
+    folds: int = 1,
+    level: str = "auto",
+) -> Discovery:
+    """
+    Return a discovery for one output; `folds` 1: a stream. The task is "classification" (labels
+    0 and 1) or "regression".
+    """
+
 class Lanes:
     """Many models, one per lane, trained on the same rows."""
 

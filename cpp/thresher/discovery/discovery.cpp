@@ -36,7 +36,6 @@ class DiscoveryOf final : public Discovery {
   explicit DiscoveryOf(const DiscoveryOptions& given)
       : options_(given),
         task_(task_of(given.task)),
-        width_(given.width),
         gates_(given.folds),
         evidence_(task_, is_hashed(given.store), given.width, given.redraws, given.seed,
                   given.folds == 1 ? 0 : given.folds, given.level),
@@ -47,7 +46,7 @@ class DiscoveryOf final : public Discovery {
   void stream(const Batch& batch, const Visit& visit, std::uint64_t first, double* p) override {
     if (models_.size() != 1) throw std::invalid_argument("a stream has no folds");
     Model& model = *models_[0];
-    Rows<Real> rows(batch, visit, width_);
+    Rows<Real> rows(batch, visit, options_.width);
     for (; rows.next(); ++p) {
       check(rows);
       const double y = rows.label(), h = rows.weight();
@@ -64,7 +63,7 @@ class DiscoveryOf final : public Discovery {
     const std::lock_guard lock(gates_[fold]);
     if (!models_[fold]) throw std::invalid_argument("this fold has been finished");
     Model& model = *models_[fold];
-    Rows<Real> rows(batch, visit, width_);
+    Rows<Real> rows(batch, visit, options_.width);
     while (rows.next()) {
       check(rows);
       if (folds[rows.row()] == static_cast<std::int64_t>(fold)) continue;
@@ -82,30 +81,22 @@ class DiscoveryOf final : public Discovery {
     models_[fold].reset();
   }
 
-  void calibrate(const Batch& batch, const Visit& visit, const std::int64_t* folds) override {
-    each_honest_row(batch, visit, folds,
-                    [&](const Rows<Real>& rows, const Fit& fit, double F, const Real*) {
-                      calibration_.learn(task_, F, target(rows, fit.moments), rows.weight());
-                    });
-    calibrated_ = true;
-  }
-
   void score(const Batch& batch, const Visit& visit, const std::int64_t* folds, std::uint64_t first,
              double* p) override {
-    each_honest_row(batch, visit, folds,
-                    [&](const Rows<Real>& rows, const Fit& fit, double F, const Real* weights) {
-                      add(rows, first, fit.moments, F, weights, calibration_, p++);
-                      if (!calibrated_)
-                        calibration_.learn(task_, F, target(rows, fit.moments), rows.weight());
-                    });
-  }
-
-  void widen(std::uint64_t width) override {
     for (const auto& model : models_)
-      if (model) model->widen(width);
-    evidence_.widen(width);
-    width_ =
-        options_.store == "hashed" && (width == 0 || width_ == 0) ? 0 : std::max(width_, width);
+      if (model) throw std::invalid_argument("all folds must be finished before rows are scored");
+    Rows<Real> rows(batch, visit, options_.width);
+    for (; rows.next(); ++p) {
+      check(rows);
+      const auto fold = static_cast<std::size_t>(folds[rows.row()]);
+      check_fold(fold);
+      evidence_.open(rows);
+      const auto [sum, weights] = evidence_.predict(fold);
+      const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
+      const TargetMoments& moments = fits_[fold].moments;
+      add(rows, first, moments, F, weights, calibration_, p);
+      calibration_.learn(task_, F, target(rows, moments), rows.weight());
+    }
   }
 
   DiscoverySums sums() const override {
@@ -139,6 +130,7 @@ class DiscoveryOf final : public Discovery {
     const Calibration& fit =
         models_.size() == 1 && models_[0] ? models_[0]->calibration() : calibration_;
     return {{"slope", fit.slope},
+            {"slope_error", 1.0 / std::sqrt(fit.h11 - fit.h10 * fit.h10 / fit.h00)},
             {"intercept", fit.intercept},
             {"log_loss", loss_},
             {"weight", weight_},
@@ -152,8 +144,7 @@ class DiscoveryOf final : public Discovery {
 
   std::vector<std::byte> state() const override {
     Saver save;
-    save(signature()), save(width_), save(calibration_), save(calibrated_), save(loss_),
-        save(weight_), save(fits_);
+    save(signature()), save(calibration_), save(loss_), save(weight_), save(fits_);
     for (const auto& model : models_) {
       save(std::uint8_t{model != nullptr});
       if (model) model->save(save);
@@ -163,18 +154,15 @@ class DiscoveryOf final : public Discovery {
   }
   void restore(std::span<const std::byte> state) override {
     Restorer restore(state);
-    std::uint64_t saved = 0, width = 0;
+    std::uint64_t saved = 0;
     restore(saved);
     if (saved != signature())
       throw std::invalid_argument("the state is of a discovery with other options");
     Calibration calibration;
-    bool calibrated = false;
     double loss = 0.0, weight = 0.0;
     std::vector<Fit> fits;
-    restore(width), restore(calibration), restore(calibrated), restore(loss), restore(weight),
-        restore(fits);
+    restore(calibration), restore(loss), restore(weight), restore(fits);
     if (fits.size() != models_.size()) throw std::invalid_argument("the state is damaged");
-    widen(width);
     std::vector<std::unique_ptr<Model>> models;
     for (std::size_t k = 0; k < models_.size(); ++k) {
       std::uint8_t learning = 0;
@@ -184,7 +172,7 @@ class DiscoveryOf final : public Discovery {
     }
     evidence_.restore(restore);
     if (!restore.finished()) throw std::invalid_argument("the state has bytes left over");
-    calibration_ = calibration, calibrated_ = calibrated, loss_ = loss, weight_ = weight;
+    calibration_ = calibration, loss_ = loss, weight_ = weight;
     fits_ = std::move(fits), models_ = std::move(models);
   }
 
@@ -194,28 +182,13 @@ class DiscoveryOf final : public Discovery {
     TargetMoments moments;
   };
 
-  // Calls f(rows, fit, F, weights) for each row, with the prediction of the model of its fold.
-  template <class F>
-  void each_honest_row(const Batch& batch, const Visit& visit, const std::int64_t* folds, F&& f) {
-    for (const auto& model : models_)
-      if (model) throw std::invalid_argument("all folds must be finished before rows are scored");
-    Rows<Real> rows(batch, visit, width_);
-    while (rows.next()) {
-      check(rows);
-      const auto fold = static_cast<std::size_t>(folds[rows.row()]);
-      check_fold(fold);
-      evidence_.open(rows);
-      const auto [sum, weights] = evidence_.predict(fold);
-      const double score = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
-      f(rows, fits_[fold], score, weights);
-    }
-  }
   double target(const Rows<Real>& rows, const TargetMoments& moments) const {
     return task_ == Task::regression ? moments.standard(rows.label()) : rows.label();
   }
 
   std::unique_ptr<Model> new_model() const {
-    return std::make_unique<Model>(task_, options_.store == "hashed", width_, options_.level);
+    return std::make_unique<Model>(task_, options_.store == "hashed", options_.width,
+                                   options_.level);
   }
 
   void add(const Rows<Real>& rows, std::uint64_t first, const TargetMoments& moments, double F,
@@ -262,13 +235,11 @@ class DiscoveryOf final : public Discovery {
 
   DiscoveryOptions options_;
   Task task_;
-  std::uint64_t width_;
   std::vector<std::unique_ptr<Model>> models_;
   std::vector<std::mutex> gates_;  // of the models
   Evidence<Real> evidence_;
   std::vector<Fit> fits_;
   Calibration calibration_;  // of the finished models
-  bool calibrated_ = false;
   double loss_ = 0.0, weight_ = 0.0;
 };
 

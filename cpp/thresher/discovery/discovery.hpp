@@ -52,14 +52,11 @@ class Discovery {
                      std::size_t fold) = 0;
   // Ends the learning of a fold: keeps its weights, and releases the memory of its model.
   virtual void finish(std::size_t fold) = 0;
-  // Learns slope and intercept of the finished models from the rows of their folds. Without it,
-  // score() learns them row by row.
-  virtual void calibrate(const Batch& batch, const Visit& visit, const std::int64_t* folds) = 0;
-  // Adds the evidence of the rows, each with the model of its fold; all folds are finished.
+  // Adds the evidence of the rows, each with the model of its fold; all folds are finished. Slope and
+  // intercept of the predictions are learned row by row, after the evidence of a row.
   virtual void score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
                      std::uint64_t first, double* p) = 0;
 
-  virtual void widen(std::uint64_t width) = 0;
   virtual DiscoverySums sums() const = 0;
   virtual std::map<std::string, double> facts() const = 0;  // slope, intercept, ...
   virtual std::size_t bytes() const = 0;

@@ -53,7 +53,6 @@ class Evidence {
         own_draws_(padded_) {}
 
   std::size_t bytes() const { return store_.bytes(); }
-  void widen(std::uint64_t width) { store_.widen(width); }
 
   void set_weight(std::uint64_t key, std::size_t fold, Real w) {
     store_.reserve(1, [](const lanes::Cell<Real>&) { return false; });

@@ -30,12 +30,9 @@ class PooledModel {
     numbers_.shares.fill(1.0);
   }
 
-  std::uint64_t width() const { return store_.width(); }
   std::size_t bytes() const { return store_.bytes(); }
-  void widen(std::uint64_t width) { store_.widen(width); }
   const TargetMoments& moments() const { return numbers_.moments; }
   const Calibration& calibration() const { return numbers_.calibration; }
-  void clear() { store_ = store_.empty(); }
 
   // The pooled prediction of the row, before calibration.
   double predict(Rows<Real>& rows) {
@@ -134,6 +131,7 @@ class PooledModel {
       std::vector<Real> values;
       io(key), io(values);
       if (values.size() != model_numbers) throw std::invalid_argument("the state is damaged");
+      store.reserve(1, [](const lanes::Cell<Real>&) { return false; });
       std::copy(values.begin(), values.end(), store.put(key).numbers);
     }
     numbers_ = numbers, store_ = std::move(store);

@@ -1,0 +1,292 @@
+"""Checks of the rows while they are read: order, copies, row length, calibration, number of rows.
+
+Evidence needs independent rows, and a model that explains what the other features do. Each check
+is a few sums over the rows, and becomes a `Check` with a number and, if it fails, a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.arrays import is_sparse
+from thresher.data.row_folds import mixed
+
+_MOST_HASHES = 1 << 22  # rows whose copies are found: the first ones
+_FAR = 4.0  # |z| of the order of rows that does not come from chance
+_LENGTH = 4.0
+_COPIES = 0.05  # share of rows that repeat an earlier row
+_FEW_ROWS, _FEW_OF_CLASS = 500, 50
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a discovery.
+
+    Attributes
+    ----------
+    name : str
+        What was checked: "order of labels", "order of residuals", "drift", "repeated rows", "row
+        length", "calibration", "number of rows" or "near-copies".
+    value : float
+        The number that was measured.
+    fine : bool
+        Whether the number is as it should be.
+    message : str
+        What the number says; if it is not fine, also what to do.
+
+    Examples
+    --------
+    >>> from thresher.discovery.row_checks import Check
+    >>> print(Check("repeated rows", 0.0, True, "no row repeats an earlier row"))
+    repeated rows: no row repeats an earlier row
+    """
+
+    name: str
+    value: float
+    fine: bool
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes as JSON types."""
+        return asdict(self)
+
+
+class RowChecks:
+    """Sums over the rows, in their stored order, for the checks.
+
+    Parameters
+    ----------
+    outputs : int
+        Number of outputs.
+    classifies : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher.discovery.row_checks import RowChecks
+    >>> checks = RowChecks(1, classifies=True)
+    >>> y = np.repeat([0.0, 1.0], 500)  # sorted by label
+    >>> checks.add(y[None], np.full((1, 1000), 0.5), np.ones(1000), mixed(np.arange(1000)))
+    >>> [check.name for check in checks.checks() if not check.fine]
+    ['order of labels', 'order of residuals', 'drift']
+    """
+
+    def __init__(self, outputs: int, classifies: bool) -> None:
+        self.outputs, self.classifies, self.rows = outputs, classifies, 0
+        self.sums: dict[str, NDArray[np.float64]] = {
+            name: np.zeros(outputs)
+            for name in ("lag", "lag_v", "label_lag", "y", "yy", "e", "v", "et", "vt", "vtt",
+                         "el", "vl", "vll")
+        }  # fmt: skip
+        self.last: NDArray[np.float64] | None = None  # e, v and y of the last row
+        self.hashed = 0  # number of hashes
+        self._seen: list[NDArray[np.uint64]] = []
+
+    def add(
+        self,
+        y: NDArray[np.float64],
+        p: NDArray[np.float64],
+        lengths: NDArray[np.float64],
+        hashes: NDArray[np.uint64],
+    ) -> None:
+        """Add rows that come after all rows so far.
+
+        Parameters
+        ----------
+        y, p : array of shape (outputs, rows)
+            Targets, and honest predictions.
+        lengths : array of shape (rows,)
+            Number of nonzero values.
+        hashes : array of uint64 of shape (rows,)
+            Hash of the features, values and label of each row.
+        """
+        if not y.shape[1]:
+            return
+        e = y - p
+        v = p * (1 - p) if self.classifies else e * e
+        long = np.log1p(lengths)
+        t = np.arange(self.rows, self.rows + y.shape[1], dtype=np.float64)
+        add = self._add
+        before = np.zeros((3, self.outputs, 0)) if self.last is None else self.last[:, :, None]
+        e_all, v_all, y_all = (
+            np.concatenate([b, now], axis=1) for b, now in zip(before, (e, v, y), strict=True)
+        )
+        add("lag", e_all[:, 1:] * e_all[:, :-1]), add("lag_v", v_all[:, 1:] * v_all[:, :-1])
+        add("label_lag", y_all[:, 1:] * y_all[:, :-1])
+        add("y", y), add("yy", y * y), add("e", e), add("v", v)
+        add("et", e * t), add("vt", v * t), add("vtt", v * t * t)
+        add("el", e * long), add("vl", v * long), add("vll", v * long * long)
+        self.last = np.stack([e[:, -1], v[:, -1], y[:, -1]])
+        self.rows += y.shape[1]
+        if self.hashed < _MOST_HASHES:
+            self._seen.append(hashes[: _MOST_HASHES - self.hashed])
+            self.hashed += len(self._seen[-1])
+
+    def _add(self, name: str, values: NDArray[np.float64]) -> None:
+        self.sums[name] += values.sum(axis=1)
+
+    # ---- results -------------------------------------------------------------------------------
+
+    def checks(self) -> list[Check]:
+        """Return the checks of all rows so far."""
+        return [
+            self._label_order(),
+            self._residual_order(),
+            self._drift(),
+            self._repeated(),
+            self._length(),
+            self._number(),
+        ]
+
+    def _label_order(self) -> Check:
+        n, s = max(self.rows, 2), self.sums
+        mean, variance = s["y"] / n, s["yy"] / n - (s["y"] / n) ** 2
+        lag = s["label_lag"] - (n - 1) * mean**2
+        z = _largest(lag, variance * np.sqrt(n - 1))
+        fine = abs(z) < max(_FAR, 0.05 * np.sqrt(n))
+        what = "neighbouring rows have similar labels" if z > 0 else "labels alternate"
+        message = f"labels of neighbouring rows are independent (z = {z:.1f})"
+        if not fine:
+            message = (
+                f"{what} (z = {z:.1f}): the rows are sorted or come in runs. A reading in stored "
+                f"order learns the order; shuffle the rows, or use form='crossfit' with rows in "
+                f"memory, which shuffles them"
+            )
+        return Check("order of labels", z, fine, message)
+
+    def _residual_order(self) -> Check:
+        z = _largest(self.sums["lag"], np.sqrt(self.sums["lag_v"]))
+        fine = abs(z) < _FAR
+        message = f"residuals of neighbouring rows are independent (z = {z:.1f})"
+        if not fine:
+            message = (
+                f"residuals of neighbouring rows are not independent (z = {z:.1f}): rows are "
+                f"copies, or come in runs or groups. More features than stated may be false; "
+                f"shuffle or deduplicate the rows, or give groups="
+            )
+        return Check("order of residuals", z, fine, message)
+
+    def _drift(self) -> Check:
+        s, n = self.sums, max(self.rows, 1)
+        mean = np.divide(s["vt"], s["v"], out=np.zeros(self.outputs), where=s["v"] > 0)
+        spread = s["vtt"] - 2 * mean * s["vt"] + mean**2 * s["v"]
+        z = _largest(s["et"] - mean * s["e"], np.sqrt(np.maximum(spread, 0.0)))
+        fine = abs(z) < _FAR
+        message = f"residuals do not drift over the rows (z = {z:.1f})"
+        if not fine:
+            message = (
+                f"residuals drift over the {n:,} rows (z = {z:.1f}): the data change with time. "
+                f"Features that follow this change may be selected"
+            )
+        return Check("drift", z, fine, message)
+
+    def _repeated(self) -> Check:
+        seen = np.concatenate([np.zeros(0, np.uint64), *self._seen])
+        share = 1 - len(np.unique(seen)) / len(seen) if len(seen) else 0.0
+        fine = share < _COPIES
+        message = f"{share:.1%} of the rows repeat an earlier row"
+        if not fine:
+            message += (
+                ". If they are copies of one observation, evidence counts it several times: "
+                "deduplicate the rows, or give groups= with crossfit"
+            )
+        return Check("repeated rows", share, fine, message)
+
+    def _length(self) -> Check:
+        s = self.sums
+        mean = np.divide(s["vl"], s["v"], out=np.zeros(self.outputs), where=s["v"] > 0)
+        spread = s["vll"] - 2 * mean * s["vl"] + mean**2 * s["v"]
+        z = _largest(s["el"] - mean * s["e"], np.sqrt(np.maximum(spread, 0.0)))
+        fine = abs(z) < _LENGTH
+        message = f"residuals do not depend on the number of values in a row (z = {z:.1f})"
+        if not fine:
+            message = (
+                f"residuals depend on the number of values in a row (z = {z:.1f}): the length of "
+                f"a row has an effect of its own. Features of long rows may be selected for it; "
+                f"add a column with the logarithm of the length"
+            )
+        return Check("row length", z, fine, message)
+
+    def _number(self) -> Check:
+        n = self.rows
+        if self.classifies:
+            positive = self.sums["y"]
+            least = int(np.minimum(positive, n - positive).min()) if n else 0
+            message = f"{n:,} rows, {least:,} of the rarest class"
+            fine = n >= _FEW_ROWS and least >= _FEW_OF_CLASS
+        else:
+            message, fine = f"{n:,} rows", n >= _FEW_ROWS
+        if not fine:
+            message += ": few features with effect can be found with so few rows"
+        return Check("number of rows", float(n), fine, message)
+
+    # ---- checkpoints ---------------------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Everything in types that JSON has, except the hashes."""
+        return {
+            "rows": self.rows,
+            "sums": {name: values.tolist() for name, values in self.sums.items()},
+            "last": None if self.last is None else self.last.tolist(),
+        }
+
+    def restore(self, saved: Mapping[str, Any], hashes: bytes) -> None:
+        """Set everything from `state` and `hashes`."""
+        self.rows = int(saved["rows"])
+        self.sums = {name: np.array(values) for name, values in saved["sums"].items()}
+        self.last = None if saved["last"] is None else np.array(saved["last"])
+        self._seen = [np.frombuffer(hashes, np.uint64).copy()]
+        self.hashed = len(self._seen[0])
+
+    @property
+    def hashes(self) -> bytes:
+        """The hashes of the rows, for a checkpoint."""
+        return np.concatenate([np.zeros(0, np.uint64), *self._seen]).tobytes()
+
+
+def _largest(values: NDArray[np.float64], sd: NDArray[np.float64]) -> float:
+    """Return the ratio of largest absolute value over the outputs."""
+    z = np.divide(values, sd, out=np.zeros(len(values)), where=sd > 0)
+    return float(z[np.abs(z).argmax()])
+
+
+def row_facts(
+    rows: Any, y: Sequence[NDArray[np.float64]] | NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+    """Return the number of nonzero values of each row, and a hash of the row and its targets.
+
+    Parameters
+    ----------
+    rows : CSR matrix, array of shape (rows, features), or tuple of starts, keys and values
+    y : array of shape (outputs, rows)
+    """
+    if isinstance(rows, tuple):
+        starts, keys, values = rows
+    elif is_sparse(rows):
+        starts, keys, values = rows.indptr, rows.indices, rows.data
+    else:
+        at = np.nonzero(rows)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(at[0], minlength=len(rows)))])
+        keys, values = at[1], rows[at]
+    starts = np.asarray(starts, np.int64)
+    begin, end = int(starts[0]), int(starts[-1])
+    values = np.ascontiguousarray(values[begin:end], np.float64)
+    words = mixed(np.asarray(keys[begin:end]).astype(np.int64).view(np.uint64))
+    words = mixed(words ^ mixed((values + 0.0).view(np.uint64)))
+    words[values == 0.0] = 0
+    with np.errstate(over="ignore"):
+        totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
+        hashes = totals[starts[1:] - begin] - totals[starts[:-1] - begin]
+        for target in y:
+            hashes = mixed(hashes ^ np.ascontiguousarray(target, np.float64).view(np.uint64))
+    counts = np.concatenate([[0], np.cumsum(values != 0.0)])
+    return (counts[starts[1:] - begin] - counts[starts[:-1] - begin]).astype(np.float64), hashes
