@@ -72,18 +72,21 @@ void bind_discovery(nb::module_& m) {
           "score",
           [](Discovery& self, const BorrowedBatch& batch, const Longs& folds, std::uint64_t number,
              const std::optional<Longs>& order, std::int64_t first,
-             std::optional<std::int64_t> last) {
+             std::optional<std::int64_t> last, const std::optional<Longs>& groups) {
             check_labels(batch);
             const thresher::Visit visit = visit_of(batch, order, first, last);
             const std::int64_t* const of_rows = folds_of(batch, folds);
+            const std::int64_t* const numbers = groups ? folds_of(batch, *groups) : nullptr;
             std::vector<double> p(static_cast<std::size_t>(visit.last - visit.first));
             const BorrowedBatch held = batch;
-            locked<Unique>(self, [&] { self.score(held.batch, visit, of_rows, number, p.data()); });
+            locked<Unique>(
+                self, [&] { self.score(held.batch, visit, of_rows, numbers, number, p.data()); });
             return owned_array(std::move(p));
           },
           "batch"_a, "folds"_a, "number"_a, "order"_a = nb::none(), "first"_a = 0,
-          "last"_a = nb::none(),
-          "Add the evidence of the rows, each with the model of its fold. Return the predictions.")
+          "last"_a = nb::none(), "groups"_a = nb::none(),
+          "Add the evidence of the rows, each with the model of its fold. Rows of one group have\n"
+          "the same redraws. Return the predictions.")
       .def(
           "sums",
           [](const Discovery& self) {

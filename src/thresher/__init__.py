@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from thresher.comparison import Comparison, compare
     from thresher.data.scan import scan
     from thresher.data.source import Source
+    from thresher.discovery import FeatureDiscovery
     from thresher.estimators import *  # noqa: F403
     from thresher.model.model import Feature, Model, Progress, Why, load
     from thresher.plots import (
@@ -56,6 +57,7 @@ __all__ = [
     "ExponentDisplay",
     "Feature",
     "FeatureDensityDisplay",
+    "FeatureDiscovery",
     "Interrupted",
     "LearningCurveDisplay",
     "Model",
@@ -78,6 +80,7 @@ __all__ = [
     "certificates",
     "compare",
     "datasets",
+    "discovery",
     "distributed",
     "health",
     "load",
@@ -94,6 +97,7 @@ __all__ += _ESTIMATORS
 _MODULES = (
     "certificates",
     "datasets",
+    "discovery",
     "distributed",
     "health",
     "plots",
@@ -106,6 +110,7 @@ _HOMES = {
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
     **dict.fromkeys(_ESTIMATORS, "estimators"),
     "Comparison": "comparison",
+    "FeatureDiscovery": "discovery",
     "Interrupted": "training.observer",
     "Observer": "training.observer",
     "OnePassSearchCV": "search",

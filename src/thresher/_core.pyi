@@ -607,9 +607,14 @@ class Discovery:
         | None = None,
         first: int = 0,
         last: int | None = None,
+        groups: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
     ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """
-        Add the evidence of the rows, each with the model of its fold. Return the predictions.
+        Add the evidence of the rows, each with the model of its fold. Rows of one group have
+        the same redraws. Return the predictions.
         """
 
     def sums(self) -> dict:

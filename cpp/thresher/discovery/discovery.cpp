@@ -52,7 +52,8 @@ class DiscoveryOf final : public Discovery {
       const double y = rows.label(), h = rows.weight();
       const double F = model.predict(rows);
       evidence_.open(rows);
-      add(rows, first, model.moments(), F, model.pooled(), model.calibration(), p);
+      add(rows, number_of(rows, nullptr, first), model.moments(), F, model.pooled(),
+          model.calibration(), p);
       model.learn(y, h);
     }
   }
@@ -81,8 +82,8 @@ class DiscoveryOf final : public Discovery {
     models_[fold].reset();
   }
 
-  void score(const Batch& batch, const Visit& visit, const std::int64_t* folds, std::uint64_t first,
-             double* p) override {
+  void score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
+             const std::int64_t* numbers, std::uint64_t first, double* p) override {
     for (const auto& model : models_)
       if (model) throw std::invalid_argument("all folds must be finished before rows are scored");
     Rows<Real> rows(batch, visit, options_.width);
@@ -94,7 +95,7 @@ class DiscoveryOf final : public Discovery {
       const auto [sum, weights] = evidence_.predict(fold);
       const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
       const TargetMoments& moments = fits_[fold].moments;
-      add(rows, first, moments, F, weights, calibration_, p);
+      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, p);
       calibration_.learn(task_, F, target(rows, moments), rows.weight());
     }
   }
@@ -191,12 +192,18 @@ class DiscoveryOf final : public Discovery {
                                    options_.level);
   }
 
-  void add(const Rows<Real>& rows, std::uint64_t first, const TargetMoments& moments, double F,
+  static std::uint64_t number_of(const Rows<Real>& rows, const std::int64_t* numbers,
+                                 std::uint64_t first) {
+    return numbers ? static_cast<std::uint64_t>(numbers[rows.row()])
+                   : first + static_cast<std::uint64_t>(rows.row());
+  }
+
+  void add(const Rows<Real>& rows, std::uint64_t number, const TargetMoments& moments, double F,
            const Real* weights, const Calibration& fit, double* p) {
     const double h = rows.weight();
     const double y = target(rows, moments);
     const double prediction = fit.prediction(task_, F);
-    if (h > 0) evidence_.add(first + static_cast<std::uint64_t>(rows.row()), y, h, F, weights, fit);
+    if (h > 0) evidence_.add(number, y, h, F, weights, fit);
     if (task_ == Task::classification) {
       const double right = y > 0.5 ? prediction : 1.0 - prediction;
       loss_ -= h * std::log(std::max(right, least_probability));

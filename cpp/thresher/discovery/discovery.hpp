@@ -52,10 +52,11 @@ class Discovery {
                      std::size_t fold) = 0;
   // Ends the learning of a fold: keeps its weights, and releases the memory of its model.
   virtual void finish(std::size_t fold) = 0;
-  // Adds the evidence of the rows, each with the model of its fold; all folds are finished. Slope and
+  // Adds the evidence of the rows, each with the model of its fold. Row r has the number numbers[r],
+  // or first + r if it is null: rows of one group have the same number, and the same redraws; all folds are finished. Slope and
   // intercept of the predictions are learned row by row, after the evidence of a row.
   virtual void score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
-                     std::uint64_t first, double* p) = 0;
+                     const std::int64_t* numbers, std::uint64_t first, double* p) = 0;
 
   virtual DiscoverySums sums() const = 0;
   virtual std::map<std::string, double> facts() const = 0;  // slope, intercept, ...

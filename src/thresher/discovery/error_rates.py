@@ -1,4 +1,4 @@
-"""Error rates of a selection: how many features without effect would look as strong?"""
+"""Error rates of a selection: how many features without effect would look as strong."""
 
 from __future__ import annotations
 

@@ -75,7 +75,9 @@ class FoldDealer:
 
     def _order(self, stratum: int, turns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return an order of the folds for each turn."""
-        places = mixed(mixed(np.array([stratum], np.int64).astype(np.uint64)) + turns.astype(np.uint64))
+        places = mixed(
+            mixed(np.array([stratum], np.int64).astype(np.uint64)) + turns.astype(np.uint64)
+        )
         numbers = mixed(np.arange(self.folds, dtype=np.uint64)) ^ self._key
         return np.argsort(mixed(places[:, None] ^ numbers), axis=1, kind="stable")
 

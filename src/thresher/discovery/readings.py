@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +17,12 @@ from thresher.data.block import Position
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.visits import Visit
+from thresher.discovery import checkpointing
 from thresher.discovery.folds import FoldDealer
 from thresher.discovery.row_checks import RowChecks, row_facts
 from thresher.discovery.sums import EvidenceSums
-from thresher.errors import DataError, ModelFileError, OutOfMemoryError
+from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
-from thresher.training.checkpoint import TrainingCheckpoint
 from thresher.training.input_digests import InputDigests
 from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
@@ -30,7 +30,6 @@ from thresher.training.run_options import RunOptions
 if TYPE_CHECKING:
     from thresher.data.source import Source
 
-KIND = "discovery"  # the kind of run in checkpoints
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
 _MODEL, _EVIDENCE = 128, 256  # bytes of a feature, about, in float32
 
@@ -99,10 +98,10 @@ class Readings:
         self.phase = self.rows = self.width = 0
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
-        self._p: NDArray[np.float64] | None = None  # predictions of the rows of a matrix
-        self._position: Position | None = None
-        self._blocks = 0
-        self._digests = InputDigests()
+        self.p: NDArray[np.float64] | None = None  # predictions of the rows of a matrix
+        self.position: Position | None = None
+        self.blocks = 0
+        self.digests = InputDigests()
         self.names = _core.NameTable()
 
     def _core(self, output: int) -> _core.Discovery:
@@ -141,29 +140,29 @@ class Readings:
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
         if options.resume:
-            self._resume(source, options)
+            checkpointing.resume(self, source, options)
         phases = self._phases(source)
         written = time.monotonic()
         with ThreadPoolExecutor(self.jobs) as pool:
             while self.phase < len(phases):
                 for visit in self._visits(source):
                     self._work(phases[self.phase], visit, pool, groups)
-                    self._position = visit.end
-                    self._blocks += 1
+                    self.position = visit.end
+                    self.blocks += 1
                     options.observer.tell(
                         "reading", number=self.phase + 1, readings=len(phases), examples=self.rows
                     )
                     if options.observer.stops():
                         if options.checkpoint is None:
                             raise KeyboardInterrupt
-                        self._write(source, options)
+                        checkpointing.write(self, source, options)
                         raise Interrupted(self.rows)
                     due = time.monotonic() - written >= options.every
                     if options.checkpoint is not None and due:
-                        self._write(source, options)
+                        checkpointing.write(self, source, options)
                         written = time.monotonic()
                 self._end(phases[self.phase], source)
-        if isinstance(source, MatrixSource) and self._p is not None:
+        if isinstance(source, MatrixSource) and self.p is not None:
             self._check_matrix(source)
 
     def partial(self, source: MatrixSource) -> None:
@@ -173,7 +172,7 @@ class Readings:
         ----------
         source : MatrixSource
         """
-        self._p = None
+        self.p = None
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
                 self._work(_Phase("stream"), visit, pool, None)
@@ -196,31 +195,38 @@ class Readings:
         """Yield the rows of this reading, from the position on; rows in memory are shuffled."""
         if isinstance(source, MatrixSource):
             source.chunk = _CHUNK
-            shuffle = self.plan.form == "crossfit"
-            yield from source.visits(0, shuffle, self.plan.seed, self._position)
+            self.checks.shuffled = self.plan.form == "crossfit"
+            shuffle = "once" if self.plan.form == "crossfit" else False
+            yield from source.visits(0, shuffle, self.plan.seed, self.position)
             return
         names = source.named and not source.rereadable
         reading = source.visits(
-            0, False, self.plan.seed, self._position, self._blocks, names=names, dtype=self.plan.dtype
+            0,
+            False,
+            self.plan.seed,
+            self.position,
+            self.blocks,
+            names=names,
+            dtype=self.plan.dtype,
         )
-        if self._position is None:
-            self._digests.begin()
+        if self.position is None:
+            self.digests.begin()
         for visit in reading:
             if source.traced:
-                self._digests.add(visit.block)
+                self.digests.add(visit.block)
             if names:
                 self.names.take(visit.block.native)
             yield visit
 
     def _end(self, phase: _Phase, source: Source | MatrixSource) -> None:
-        if phase.name != "stream" and self.rows == 0 or (phase.name == "stream" and not self.rows):
+        if self.rows == 0:
             raise DataError(f"{source}: no rows to learn from")
         if phase.name == "learn":
             for core in self.cores:
                 for fold in phase.folds:
                     core.finish(fold)
         self.phase += 1
-        self._position, self._blocks = None, 0
+        self.position, self.blocks = None, 0
         if self.phase < len(self._phases(source)):
             self.rows = 0
             self.dealer.restart()
@@ -239,7 +245,8 @@ class Readings:
         y = np.stack([targets[output] for output in range(len(self.cores))])
         in_memory = not hasattr(block, "native")
         self._grow(int(block.width))
-        batches = [as_batch(block.X) if in_memory else block.batch for _ in self.cores]
+        rows: Any = block
+        batches = [as_batch(rows.X) if in_memory else block.batch for _ in self.cores]
         for batch, target in zip(batches, y, strict=True):
             batch.set_targets(target, block.weights)
         folds = self._folds(phase, visit, y, groups, in_memory)
@@ -252,7 +259,7 @@ class Readings:
             if phase.name == "stream":
                 return core.stream(batch, first, *place)
             if phase.name == "score":
-                return core.score(batch, folds, first, *place)
+                return core.score(batch, folds, first, *place, groups)
             return core.learn(batch, folds, fold, *place)
 
         tasks = [
@@ -271,10 +278,10 @@ class Readings:
             return
         p = np.stack(found)
         if in_memory:
-            if self._p is None:
-                self._p = np.zeros((len(self.cores), block.rows))
+            if self.p is None:
+                self.p = np.zeros((len(self.cores), block.rows))
             rows = slice(visit.first, visit.last)
-            self._p[:, rows if visit.order is None else visit.order[rows]] = p
+            self.p[:, rows if visit.order is None else visit.order[rows]] = p
             return
         native = block.native
         facts = row_facts((native.starts, native.keys, native.values), y)
@@ -305,89 +312,34 @@ class Readings:
 
     def _check_matrix(self, source: MatrixSource) -> None:
         """Check the rows of a matrix in their stored order."""
-        assert self._p is not None
+        assert self.p is not None
         block = source.block
         targets = self.labels.targets(block)
         step = max(1, (1 << 22) // max(1, block.width if not hasattr(block.X, "indptr") else 64))
         for first in range(0, block.rows, step):
             rows = slice(first, min(block.rows, first + step))
             y = np.stack([targets[output][rows] for output in range(len(self.cores))])
-            self.checks.add(y, self._p[:, rows], *row_facts(block.X[rows], y))
-        self._p = None
+            self.checks.add(y, self.p[:, rows], *row_facts(block.X[rows], y))
+        self.p = None
 
-    # ---- checkpoints ---------------------------------------------------------------------------
+    # ---- pickles -------------------------------------------------------------------------------
 
-    def _write(self, source: Source | MatrixSource, options: RunOptions) -> None:
-        assert options.checkpoint is not None
-        about = {
-            "run": KIND,
-            "plan": asdict(self.plan),
-            "classes": _plain(self.labels.classes),
-            "labels": self.labels.state,
-            "input": [source.identity(), source.facts()],
-            "reading": source.reading_state,
-            "phase": self.phase,
-            "rows": self.rows,
-            "width": str(self.width),
-            "position": None if self._position is None else self._position.to_json(),
-            "blocks": self._blocks,
-            "dealer": self.dealer.state,
-            "digests": self._digests.state,
-            "checks": self.checks.state,
-        }
-        p = b"" if self._p is None else self._p.tobytes()
-        states = [*(core.state() for core in self.cores), self.checks.hashes, p]
-        digest = TrainingCheckpoint(about, states, names=self.names.names).write(options.checkpoint)
-        options.observer.tell("checkpoint", examples=self.rows, digest=digest)
-
-    def _resume(self, source: Source | MatrixSource, options: RunOptions) -> None:
-        path = options.checkpoint
-        assert path is not None
-        try:
-            saved = checkpoints.read(path)
-        except FileNotFoundError:
-            return
-        about = saved.about
-        if about.get("run") != KIND:
-            raise ModelFileError(f"{path}: is not from a discovery of features")
-        now = {"plan": asdict(self.plan), "classes": _plain(self.labels.classes)}
-        for name, value in now["plan"].items():
-            _same(path, name, about["plan"].get(name), value)
-        _same(path, "the classes", about["classes"], now["classes"])
-        _same(path, "the options of reading", about["input"][0], _through_json(source.identity()))
-        if isinstance(source, MatrixSource) and not source.is_unchanged(about["input"][1]):
-            raise ModelFileError(f"{path}: the rows are not those of the run that wrote it")
-        *states, hashes, p = saved.states
-        for core, state in zip(self.cores, states, strict=True):
-            core.restore(state)
-        self.labels.state = about["labels"]
-        source.reading_state = about["reading"]
-        self.phase, self.rows, self.width = about["phase"], about["rows"], int(about["width"])
-        at = about["position"]
-        self._position = None if at is None else Position.from_json(at)
-        self._blocks = about["blocks"]
-        self.dealer.state, self._digests.state = about["dealer"], about["digests"]
-        self.checks.restore(about["checks"], hashes)
-        self._p = np.frombuffer(p).reshape(len(self.cores), -1).copy() if p else None
-        for key, name in (saved.names or {}).items():
-            self.names.add(key, name)
-        options.observer.tell("resumed", examples=self.rows, digest=saved.digest)
-
-    def state(self) -> list[bytes]:
-        """Return the states of the cores, for a pickle."""
+    def states(self) -> list[bytes]:
+        """Return the states of the cores."""
         return [core.state() for core in self.cores]
 
+    def restore(self, states: Sequence[bytes]) -> None:
+        """Set the states of the cores."""
+        for core, state in zip(self.cores, states, strict=True):
+            core.restore(state)
+
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        state["cores"], state["names"] = self.state(), dict(self.names.names)
-        return state
+        return {**self.__dict__, "cores": self.states(), "names": dict(self.names.names)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
-        states: Sequence[bytes] = state["cores"]
-        self.cores = [self._core(output) for output in range(len(states))]
-        for core, saved in zip(self.cores, states, strict=True):
-            core.restore(saved)
+        self.cores = [self._core(output) for output in range(len(state["cores"]))]
+        self.restore(state["cores"])
         self.names = _core.NameTable()
         for key, name in state["names"].items():
             self.names.add(key, name)
@@ -399,24 +351,3 @@ class _Phase:
 
     name: str
     folds: tuple[int, ...] = ()
-
-
-def _same(path: str, name: str, before: Any, now: Any) -> None:
-    if before != now:
-        raise ModelFileError(
-            f"{path}: {name} was {before!r} in the run that wrote it, and is {now!r} now; a resumed "
-            f"run needs the same"
-        )
-
-
-def _plain(classes: NDArray[Any] | None) -> Any:
-    return None if classes is None else classes.tolist()
-
-
-def _through_json(value: Any) -> Any:
-    import json
-
-    return json.loads(json.dumps(value))
-
-
-Progress = Callable[[int, int, int], None]

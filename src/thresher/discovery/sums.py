@@ -40,8 +40,8 @@ class EvidenceSums:
     >>> from thresher.discovery.sums import EvidenceSums
     >>> one = EvidenceSums(*np.ones((5, 1)), np.ones((1, 2)), np.zeros((1, 2)))
     >>> two = one + one
-    >>> two.S.tolist(), two.z().tolist()
-    ([2.0], [1.4142135623730951])
+    >>> two.S.tolist(), two.z().round(3).tolist()
+    ([2.0], [1.414])
     """
 
     keys: NDArray[np.uint64]
@@ -55,13 +55,20 @@ class EvidenceSums:
     @classmethod
     def of_core(cls, sums: Mapping[str, Any], redraws: int) -> Self:
         """Return the sums that the core has."""
-        redrawn = {
-            name: sums[name].reshape(-1, redraws) if sums[name].size or not sums["keys"].size
-            else None
-            for name in ("redrawn_S", "redrawn_D")
-        }  # fmt: skip
-        rest = {name: sums[name] for name in ("keys", "rows", "S", "realised", "predicted")}
-        return cls(**rest, **redrawn)
+
+        def table(name: str) -> Any:
+            values = sums[name]
+            return values.reshape(-1, redraws) if values.size or not len(sums["keys"]) else None
+
+        return cls(
+            keys=sums["keys"],
+            rows=sums["rows"],
+            S=sums["S"],
+            realised=sums["realised"],
+            predicted=sums["predicted"],
+            redrawn_S=table("redrawn_S"),
+            redrawn_D=table("redrawn_D"),
+        )
 
     @property
     def redraws(self) -> int:

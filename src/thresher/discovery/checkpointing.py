@@ -1,0 +1,115 @@
+"""Checkpoints of a discovery: a resumed run has the same result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.block import Position
+from thresher.data.matrix_source import MatrixSource
+from thresher.errors import ModelFileError
+from thresher.training import checkpoint as checkpoints
+from thresher.training.checkpoint import TrainingCheckpoint
+from thresher.training.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+    from thresher.discovery.readings import Readings
+
+KIND = "discovery"  # the kind of run
+
+
+def write(readings: Readings, source: Source | MatrixSource, options: RunOptions) -> None:
+    """Write the state between two visits.
+
+    Parameters
+    ----------
+    readings : Readings
+    source : Source or MatrixSource
+    options : RunOptions
+        With a checkpoint file.
+    """
+    assert options.checkpoint is not None
+    at = readings.position
+    about = {
+        "run": KIND,
+        "plan": asdict(readings.plan),
+        "classes": _plain(readings.labels.classes),
+        "labels": readings.labels.state,
+        "input": [source.identity(), source.facts()],
+        "reading": source.reading_state,
+        "phase": readings.phase,
+        "rows": readings.rows,
+        "width": str(readings.width),
+        "position": None if at is None else at.to_json(),
+        "blocks": readings.blocks,
+        "dealer": readings.dealer.state,
+        "digests": readings.digests.state,
+        "checks": readings.checks.state,
+    }
+    p = b"" if readings.p is None else readings.p.tobytes()
+    states = [*readings.states(), readings.checks.hashes, p]
+    names = dict(readings.names.names)
+    digest = TrainingCheckpoint(about, states, names=names or None).write(options.checkpoint)
+    options.observer.tell("checkpoint", examples=readings.rows, digest=digest)
+
+
+def resume(readings: Readings, source: Source | MatrixSource, options: RunOptions) -> None:
+    """Continue from a checkpoint, if there is one.
+
+    Raises ModelFileError if it is of another run.
+
+    Parameters
+    ----------
+    readings : Readings
+        New readings with the same plan.
+    source : Source or MatrixSource
+    options : RunOptions
+    """
+    path = options.checkpoint
+    assert path is not None
+    try:
+        saved = checkpoints.read(path)
+    except FileNotFoundError:
+        return
+    about = saved.about
+    if about.get("run") != KIND:
+        raise ModelFileError(f"{path}: is not from a discovery of features")
+    for name, value in asdict(readings.plan).items():
+        _same(path, name, about["plan"].get(name), value)
+    if readings.labels.state is None:
+        _same(path, "the list of classes", about["classes"], _plain(readings.labels.classes))
+    now = json.loads(json.dumps(source.identity()))
+    _same(path, "the options of reading", about["input"][0], now)
+    if isinstance(source, MatrixSource) and not source.is_unchanged(about["input"][1]):
+        raise ModelFileError(f"{path}: the rows are not those of the run that wrote it")
+    *states, hashes, p = saved.states
+    readings.restore(states)
+    readings.labels.state = about["labels"]
+    source.reading_state = about["reading"]
+    readings.phase, readings.rows = about["phase"], about["rows"]
+    readings.width, readings.blocks = int(about["width"]), about["blocks"]
+    at = about["position"]
+    readings.position = None if at is None else Position.from_json(at)
+    readings.dealer.state, readings.digests.state = about["dealer"], about["digests"]
+    readings.checks.restore(about["checks"], hashes)
+    readings.p = np.frombuffer(p).reshape(len(states), -1).copy() if p else None
+    for key, word in (saved.names or {}).items():
+        readings.names.add(key, word)
+    options.observer.tell("resumed", examples=readings.rows, digest=saved.digest)
+
+
+def _same(path: str, name: str, before: Any, now: Any) -> None:
+    if before != now:
+        raise ModelFileError(
+            f"{path}: {name} was {before!r} in the run that wrote it, and is {now!r} now; a "
+            f"resumed run needs the same"
+        )
+
+
+def _plain(classes: NDArray[Any] | None) -> Any:
+    return None if classes is None else classes.tolist()

@@ -1,0 +1,354 @@
+"""Decides which features are selected, from the sums of evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.error_rates import ErrorRates
+from thresher.discovery.feature_groups import GroupEvidence
+from thresher.discovery.findings import Finding
+from thresher.discovery.joint_fit import MOST, JointFit, gathered
+from thresher.discovery.row_checks import Check
+from thresher.discovery.sums import EvidenceSums
+from thresher.errors import ParameterError
+from thresher.model.model import Model, Output
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+    from thresher.discovery.readings import Readings
+    from thresher.training.observer import Observer
+
+_WIDEST = 1 << 27  # features for which arrays of all features are made
+_COPY = 0.9  # correlation of features that are near-copies
+_SLOPES = (0.5, 2.0)  # of a model that is calibrated
+
+
+@dataclass(frozen=True)
+class Options:
+    """How features are selected: see `FeatureDiscovery`.
+
+    Attributes
+    ----------
+    fdr : float
+    expected_false : float or None
+    joint, refit : bool
+    groups : array, "namespace" or None
+    """
+
+    fdr: float = 0.1
+    expected_false: float | None = None
+    joint: bool = False
+    refit: bool = False
+    groups: Any = None
+
+
+class Decision:
+    """The selected features, their evidence and the checks.
+
+    Parameters
+    ----------
+    readings : Readings
+        After all readings.
+    options : Options
+    width : int
+        Number of features; 2^64: any.
+
+    Attributes
+    ----------
+    keys : array of uint64
+        The features that occurred; the other arrays have their order.
+    rows, z : array of shape (features,)
+    outputs : array of int of shape (features,)
+        The output whose evidence is `z`.
+    rates : ErrorRates
+        Of the features, or of their groups.
+    chosen : array of int
+        Positions of the selected features in `keys`.
+    joint : JointFit or None
+        One fit of all selected features, in the order of `chosen`.
+    model : Model or None
+    names : dict
+        Names of features of a source.
+    """
+
+    def __init__(self, readings: Readings, options: Options, width: int) -> None:
+        plan = readings.plan
+        self.options, self.width, self.redraws = options, width, plan.redraws
+        self.classes, self.task = readings.labels.classes, plan.task
+        self.form = "joint" if options.joint else plan.form
+        sums = readings.sums()
+        self.keys, self.rows = sums[0].keys, sums[0].rows
+        z = np.stack([each.z() for each in sums])
+        self.outputs = np.abs(z).argmax(axis=0)
+        self.z = z[self.outputs, np.arange(z.shape[1])]
+        redrawn = [np.abs(each.redrawn_z()) for each in sums]
+        null = redrawn[0] if len(redrawn) == 1 else np.max(redrawn, axis=0)
+        self.feature_rates = ErrorRates.of(np.abs(self.z), null, self.rows)
+        self.joint: JointFit | None = None
+        self.model: Model | None = None
+        self.names: dict[int, str] = {}
+        self.first = 0  # number of the first feature in the files
+        self.numbered = width <= _WIDEST
+        self.groups: GroupEvidence | None = None
+        self._null = null if options.groups is not None else None
+        if isinstance(options.groups, str) and options.groups != "namespace":
+            raise ParameterError(
+                owner="FeatureDiscovery", parameter="feature_groups", value=options.groups,
+                allowed="an array with the group of each column, or 'namespace'",
+            )  # fmt: skip
+        if options.groups is not None and not isinstance(options.groups, str):
+            self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
+        self.chosen = self._choose()
+        self.checks = [*readings.checks.checks(), _calibration(readings), self._copies(sums)]
+
+    # ---- selection -----------------------------------------------------------------------------
+
+    @property
+    def rates(self) -> ErrorRates:
+        """Error rates of the unit that is selected: features, or groups."""
+        return self.feature_rates if self.groups is None else self.groups.rates
+
+    def _group(self, groups: NDArray[Any]) -> None:
+        assert self._null is not None
+        self.groups = GroupEvidence.of(groups, self.z, self._null, self.rows)
+        self._null = None
+
+    def _choose(self) -> NDArray[np.intp]:
+        rates, options = self.rates, self.options
+        if options.expected_false is not None:
+            found = rates.by_number(options.expected_false)
+        else:
+            found = rates.by_fdr(options.fdr)
+        most = rates.expected_false[found].max() if len(found) else 0.0
+        self.expected_false = float(most)
+        if self.groups is None:
+            return found
+        self.selected_groups = self.groups.labels[found]
+        return np.flatnonzero(np.isin(self.groups.members, found))
+
+    @property
+    def selected_keys(self) -> NDArray[np.uint64]:
+        """The keys of the selected features."""
+        return self.keys[self.chosen]
+
+    @property
+    def selected(self) -> NDArray[Any]:
+        """The selected features as column numbers; as keys, if features have names."""
+        return self.selected_keys.astype(np.int64) if self.numbered else self.selected_keys
+
+    def whole(self, name: str, missing: float) -> NDArray[np.float64]:
+        """Return "z", "qvalues" or "pvalues" of all features."""
+        found = self.z if name == "z" else getattr(self.rates, name)
+        if self.groups is not None and name != "z":
+            found = found[self.groups.members]
+        if not self.numbered:
+            return np.asarray(found)
+        values = np.full(self.width, missing)
+        values[self.keys.astype(np.intp)] = found
+        return values
+
+    # ---- further readings ----------------------------------------------------------------------
+
+    def conclude(
+        self, source: Source | MatrixSource, readings: Readings, observer: Observer
+    ) -> None:
+        """Look up names, fit the selected features together, and drop stand-ins.
+
+        Parameters
+        ----------
+        source : Source or MatrixSource
+        readings : Readings
+        observer : Observer
+        """
+        self.first = source.first
+        if isinstance(self.options.groups, str):
+            self._group_by_namespace(source, readings)
+        few = len(self.chosen) <= MOST
+        if (
+            source.rereadable
+            and (few or self.options.refit)
+            and (len(self.chosen) or self.options.refit)
+        ):
+            X, y, h = gathered(source, self.selected_keys, readings.labels)
+            classifies = self.task == "classification"
+            if few and len(self.chosen):
+                self.joint = JointFit.of(X, y, h, classifies=classifies)
+            if self.options.joint and self.joint is not None:
+                stays = self.joint.stands()
+                self.chosen, X = self.chosen[stays], X[:, stays]
+                self.joint = (
+                    JointFit.of(X, y, h, classifies=classifies) if len(self.chosen) else None
+                )
+            if self.options.refit:
+                self.model = self._refitted(X, y, h, source)
+        elif self.options.joint and not few:
+            observer.warn(
+                f"FeatureDiscovery: {len(self.chosen):,} features are selected; stand-ins are only "
+                f"dropped among at most {MOST:,}"
+            )
+        if source.named:
+            self._look_up_names(source, readings)
+            if self.model is not None:
+                object.__setattr__(self.model, "names", self._names_of_model())
+
+    def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
+        if not source.named:
+            raise ParameterError(
+                "feature_groups='namespace' needs a source whose features have names",
+                owner="FeatureDiscovery",
+            )
+        names = (
+            source.names(self.keys.tolist())
+            if source.rereadable
+            else {key: name.decode(errors="replace") for key, name in readings.names.names.items()}
+        )
+        spaces = [names.get(key, "").partition("^") for key in self.keys.tolist()]
+        self._group(np.array([space if sign else "" for space, sign, _ in spaces]))
+        self.chosen = self._choose()
+
+    def _look_up_names(self, source: Source | MatrixSource, readings: Readings) -> None:
+        strongest = np.argsort(-np.abs(self.z), kind="stable")[:200]
+        wanted = self.keys[np.union1d(self.chosen, strongest)].tolist()
+        if source.rereadable:
+            self.names = source.names(wanted)
+            return
+        known = readings.names.names
+        self.names = {key: known[key].decode(errors="replace") for key in wanted if key in known}
+
+    def _refitted(
+        self, X: Any, y: NDArray[np.float64], h: NDArray[np.float64] | None, source: Any
+    ) -> Model:
+        fit = JointFit.of(X, y, h, classifies=self.task == "classification", ridge=1.0)
+        keys = self.selected_keys
+        outputs = [
+            Output(keys[weights != 0], weights[weights != 0], float(intercept))
+            for weights, intercept in zip(fit.weights, fit.intercepts, strict=True)
+        ]
+        return Model.of(
+            outputs,
+            n_features=self.width,
+            classes=self.classes,
+            loss="logistic" if self.task == "classification" else "squared",
+            parameters={"rule": "discovery", **source.described()},
+        )
+
+    def _names_of_model(self) -> dict[int, str]:
+        return {key: self.names[key] for key in self.selected_keys.tolist() if key in self.names}
+
+    # ---- checks --------------------------------------------------------------------------------
+
+    def _copies(self, sums: list[EvidenceSums]) -> Check:
+        """Find near-copies among the selected features.
+
+        Redraws are random projections of the columns: their correlation estimates that of the
+        columns, where rows are not predicted with certainty.
+        """
+        chosen = self.chosen[np.argsort(-np.abs(self.z[self.chosen]), kind="stable")][:MOST]
+        drawn = np.concatenate([each.redrawn_S[chosen] for each in sums], axis=1)
+        size = np.sqrt((drawn.astype(np.float64) ** 2).sum(axis=1))
+        unit = drawn / np.where(size > 0, size, 1.0)[:, None]
+        alike = np.abs(unit @ unit.T) if len(chosen) else np.zeros((0, 0))
+        np.fill_diagonal(alike, 0.0)
+        # With so few redraws, chance alone gives large correlations of some pairs.
+        share = float((alike.max(axis=1, initial=0.0) > _COPY).mean()) if len(chosen) else 0.0
+        fine = share <= 0.05
+        message = f"{share:.0%} of the selected features are near-copies of another one"
+        if not fine:
+            a, b = np.unravel_index(int(alike.argmax()), alike.shape)
+            pair = ", ".join(str(key + self.first) for key in self.keys[chosen[[a, b]]].tolist())
+            message += (
+                f" (for example {pair}). Evidence cannot tell which of them has the effect; "
+                f"form='joint' drops most stand-ins"
+            )
+        return Check("near-copies", share, fine, message)
+
+    # ---- output --------------------------------------------------------------------------------
+
+    def findings(self, n: int | None, columns: NDArray[Any] | None) -> list[Finding]:
+        """Return the evidence of the strongest features; by default of the selected ones."""
+        at = self.chosen if n is None else np.arange(len(self.keys))
+        order = at[np.argsort(-np.abs(self.z[at]), kind="stable")]
+        return [self._finding(int(i), columns) for i in order[:n]]
+
+    def why(self, feature: str | int, columns: NDArray[Any] | None) -> str:
+        """Return the evidence of a feature in words."""
+        key = self._key(feature, columns)
+        at = int(np.searchsorted(self.keys, np.uint64(key)))
+        if at == len(self.keys) or int(self.keys[at]) != key:
+            return f"{feature}: no row has a nonzero value of it."
+        return self._finding(at, columns).sentence(len(self.keys), self.redraws)
+
+    def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:
+        if isinstance(feature, str):
+            names = {name: key for key, name in self.names.items()}
+            if columns is not None:
+                names = {str(name): number for number, name in enumerate(columns)}
+            if feature not in names:
+                raise ParameterError(f"no feature is called {feature!r}", owner="FeatureDiscovery")
+            return names[feature]
+        if not 0 <= feature < self.width:
+            raise ParameterError(
+                f"there is no feature {feature}; features are 0 to {self.width - 1}",
+                owner="FeatureDiscovery",
+            )
+        return int(feature)
+
+    def _finding(self, at: int, columns: NDArray[Any] | None) -> Finding:
+        key, rates = int(self.keys[at]), self.rates
+        unit = at if self.groups is None else int(self.groups.members[at])
+        output = int(self.outputs[at])
+        label = None
+        if self.classes is not None:
+            label = self.classes[output] if len(self.classes) > 2 else self.classes[1]
+        name: str | int = self.names.get(key, key)
+        if columns is not None:
+            name = str(columns[key])
+        place = int(np.searchsorted(self.chosen, at))
+        selected = place < len(self.chosen) and int(self.chosen[place]) == at
+        joint = self.joint if selected else None
+        return Finding(
+            feature=name,
+            number=key,
+            direction="raises" if self.z[at] > 0 else "lowers",
+            label=label,
+            rows=int(self.rows[at]),
+            z=float(self.z[at]),
+            q=float(rates.qvalues[unit]),
+            p=float(rates.pvalues[unit]),
+            expected_false=float(rates.expected_false[unit]),
+            alike=int(rates.alike[unit]),
+            selected=selected,
+            weight=None if joint is None else float(joint.weights[output, place]),
+            wald=None if joint is None else float(joint.wald[output, place]),
+        )
+
+
+def _calibration(readings: Readings) -> Check:
+    facts = [core.facts() for core in readings.cores]
+    far = max(facts, key=lambda each: abs(np.log(max(each["slope"], 1e-3))))
+    slope, error = far["slope"], far["slope_error"]
+    outside = not _SLOPES[0] <= slope <= _SLOPES[1]
+    fine = not outside or abs(slope - 1) < 4 * error
+    message = f"predictions are calibrated with slope {slope:.2f} (standard error {error:.2f})"
+    if not fine:
+        message += (
+            ": far from 1, so the model does not capture what the features do, and more of the "
+            "selected features than stated may be false"
+        )
+    return Check("calibration", float(slope), fine, message)
+
+
+def _groups_of(groups: Any, width: int) -> NDArray[Any]:
+    found = np.asarray(groups)
+    if found.shape != (width,):
+        raise ParameterError(
+            owner="FeatureDiscovery", parameter="feature_groups",
+            value=f"an array of shape {found.shape}",
+            allowed=f"the group of each of the {width} columns",
+        )  # fmt: skip
+    return found

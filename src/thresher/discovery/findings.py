@@ -1,0 +1,137 @@
+"""What a discovery found: a line and a sentence for each feature."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+COLUMNS = (
+    "feature", "direction", "label", "rows", "z", "q", "p", "expected_false", "selected", "weight",
+    "wald",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The evidence for one feature.
+
+    Attributes
+    ----------
+    feature : str or int
+        Its name, or its number if it has none.
+    number : int
+        Its column, or its key if features have names.
+    direction : {"raises", "lowers"}
+        What it does to the odds of the label, or to the target of a regression.
+    label : object
+        The class whose odds change; None in a regression.
+    rows : int
+        Number of rows with a nonzero value.
+    z : float
+        Evidence that the label depends on it beyond what the other features explain.
+    q : float
+        Expected share of false features among those at least as strong.
+    p : float
+        p-value against redraws of features that are about as frequent.
+    expected_false : float
+        Number of features without effect that are expected to look as strong.
+    alike : int
+        Number of features that are about as frequent.
+    selected : bool
+    weight : float or None
+        Weight in one fit of all selected features; None: it was not fitted.
+    wald : float or None
+        This weight in units of its standard error.
+    """
+
+    feature: str | int
+    number: int
+    direction: str
+    label: Any
+    rows: int
+    z: float
+    q: float
+    p: float
+    expected_false: float
+    alike: int
+    selected: bool
+    weight: float | None = None
+    wald: float | None = None
+
+    def sentence(self, features: int, redraws: int) -> str:
+        """Return the evidence in words.
+
+        Parameters
+        ----------
+        features : int
+            Number of features that occurred.
+        redraws : int
+            Number of redraws of the targets.
+
+        Examples
+        --------
+        >>> from thresher.discovery.findings import Finding
+        >>> found = Finding("cat", 3, "raises", 1, 22, 3.1, 0.08, 0.0004, 2.9, 3092, True)
+        >>> print(found.sentence(33954, 20))
+        cat: in 22 rows; raises the odds of 1 beyond what the other features explain; z = 3.1.
+        With labels redrawn from the model without it, 2.9 of 33,954 features would look as strong;
+        p = 0.0004 against 3,092 features about as frequent. Of the features at least as strong,
+        about 8 % are expected to be false (no effect given the others). It may stand in for a
+        feature that it goes along with.
+        """
+        what = "the target" if self.label is None else f"the odds of {self.label}"
+        least = self.expected_false * redraws < 1.5
+        if least:
+            number = f"none of {features:,} features looks as strong in {redraws} redraws"
+        else:
+            number = f"{self.expected_false:.2g} of {features:,} features would look as strong"
+        kind = "targets" if self.label is None else "labels"
+        share = "less than 1 %" if self.q < 0.01 else f"about {100 * self.q:.0f} %"
+        return (
+            f"{self.feature}: in {self.rows:,} rows; {self.direction} {what} beyond what the other "
+            f"features explain; z = {self.z:.1f}.\n"
+            f"With {kind} redrawn from the model without it, {number};\n"
+            f"p {'<' if least else '='} {self.p:.2g} against {self.alike:,} features about as "
+            f"frequent. Of the features at least as strong,\n"
+            f"{share} are expected to be false (no effect given the others). It may stand in for "
+            f"a\nfeature that it goes along with."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes as JSON types."""
+        found = asdict(self)
+        label = found["label"]
+        found["label"] = label.item() if hasattr(label, "item") else label
+        return found
+
+
+def csv_of(findings: Sequence[Finding]) -> str:
+    """Return a table as CSV.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for found in findings:
+        values = found.to_json()
+        writer.writerow(["" if values[name] is None else values[name] for name in COLUMNS])
+    return out.getvalue()
+
+
+def json_of(findings: Sequence[Finding], **facts: Any) -> str:
+    """Return a table and other facts as JSON.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+    **facts
+        Other entries of the object.
+    """
+    return json.dumps({**facts, "features": [found.to_json() for found in findings]}, indent=1)

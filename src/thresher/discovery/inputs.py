@@ -1,0 +1,168 @@
+"""What `FeatureDiscovery` makes of its arguments: the labels, and the plan of the readings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
+from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.readings import DiscoveryPlan
+from thresher.errors import DataError, ParameterError, ReadOnceError
+from thresher.training.seeds import seed_of
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+    from thresher.discovery.feature_discovery import FeatureDiscovery
+
+_DENSE = 1 << 30  # bytes of evidence in a dense store; for more, a hashed store
+_BYTES = 448  # of a feature, about
+_FEW_CLASSES = 20  # labels that are whole numbers are classes if there are at most this many
+_TWO: tuple[set[Any], ...] = ({-1, 1}, {0, 1}, {1}, {0}, {-1})
+
+
+def labels_of_rows(discovery: FeatureDiscovery, y: NDArray[Any], classes: Any) -> Labels:
+    """Return what converts the labels of rows in memory to targets.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    y : array of shape (rows,)
+    classes : array or None
+        All labels, if they are known.
+    """
+    task = _one_of(discovery, "task", ("auto", "classification", "regression"))
+    if task == "auto":
+        kind = type_of_target(y, input_name="y")
+        if kind not in ("binary", "multiclass", "continuous"):
+            raise ParameterError(
+                f"Unknown label type: {kind}; y must have one label or number for each row",
+                owner=_owner(discovery),
+            )
+        many = y.dtype.kind in "iuf" and len(np.unique(y)) > _FEW_CLASSES
+        task = "regression" if kind == "continuous" or many else "classification"
+    if task == "regression":
+        return NumericLabels()
+    check_classification_targets(y)
+    return ManyClasses(y if classes is None else classes, 0.0, tidied=False)
+
+
+def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) -> Labels:
+    """Return what converts the labels of a source to targets.
+
+    The first block decides whether it is a classification. Unless its labels are -1 and 1, or 0
+    and 1, the source is read to find all classes.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    source : Source
+    classes : array or None
+        All labels, if they are known.
+    """
+    task = _one_of(discovery, "task", ("auto", "classification", "regression"))
+    if classes is not None and task != "regression":
+        return ManyClasses(classes, 0.0)
+    if task == "regression":
+        return NumericLabels()
+    if not source.rereadable:
+        return TwoClasses(0.0)
+    first = next((block.label_sets()[1] for block in source.blocks() if block.rows), None)
+    if first is None:
+        raise DataError(f"{source}: no rows to learn from")
+    found = np.unique(first)
+    words = found.dtype.kind not in "fiub"
+    whole = not words and bool((found == np.round(found)).all())
+    if task == "auto" and not words and not (whole and len(found) <= _FEW_CLASSES):
+        return NumericLabels()
+    if set(found.tolist()) in _TWO:
+        return TwoClasses(0.0)
+    return ManyClasses(source.labels(), 0.0)
+
+
+def plan_of(
+    discovery: FeatureDiscovery,
+    source: Source | MatrixSource,
+    labels: Labels,
+    form: str | None = None,
+) -> DiscoveryPlan:
+    """Check all parameters; return what decides the evidence.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    source : Source or MatrixSource
+    labels : Labels
+    form : str, optional
+        By default the parameter `form`.
+    """
+    _check_numbers(discovery)
+    given = form or _one_of(discovery, "form", ("auto", "crossfit", "stream", "joint"))
+    if given in ("crossfit", "joint") and not source.rereadable:
+        raise ReadOnceError(
+            f"{source} can be read only once, and {given} needs two readings",
+            source=str(source),
+            owner=_owner(discovery),
+            parameter="form",
+            value=given,
+            hint="form='stream' needs one reading",
+        )
+    if given == "auto":
+        given = "crossfit" if source.rereadable else "stream"
+    width = 0
+    if isinstance(source, MatrixSource):
+        width = source.width()
+    elif source.bits is not None:
+        width = 1 << source.bits
+    models = 1 if given == "stream" else discovery.folds
+    dense = width > 0 and width * _BYTES * labels.outputs * (1 + models / 4) <= _DENSE
+    return DiscoveryPlan(
+        form="stream" if given == "stream" else "crossfit",
+        task="regression" if labels.classes is None else "classification",
+        folds=int(discovery.folds),
+        redraws=int(discovery.redraws),
+        dtype=_one_of(discovery, "dtype", ("float32", "float64")),
+        store="dense" if dense else "hashed",
+        width=width,
+        seed=seed_of(discovery.random_state, _owner(discovery)),
+    )
+
+
+def _owner(discovery: FeatureDiscovery) -> str:
+    return type(discovery).__name__
+
+
+def _one_of(discovery: FeatureDiscovery, name: str, allowed: tuple[str, ...]) -> str:
+    value = getattr(discovery, name)
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(
+            owner=_owner(discovery), parameter=name, value=value, allowed=", ".join(allowed)
+        )
+    return value
+
+
+def _check_numbers(discovery: FeatureDiscovery) -> None:
+    def refuse(name: str, allowed: str) -> None:
+        value = getattr(discovery, name)
+        raise ParameterError(owner=_owner(discovery), parameter=name, value=value, allowed=allowed)
+
+    if not _is_number(discovery.fdr) or not 0 < discovery.fdr <= 1:
+        refuse("fdr", "a number above 0 and at most 1")
+    most = discovery.expected_false
+    if most is not None and (not _is_number(most) or not most > 0):
+        refuse("expected_false", "a number above 0, or None")
+    for name, least, largest in (("folds", 2, 64), ("redraws", 2, 1000)):
+        value = getattr(discovery, name)
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not least <= value <= largest:
+            refuse(name, f"a whole number from {least} to {largest}")
+    limit = discovery.memory_limit
+    if limit is not None and (not _is_number(limit) or not limit > 0):
+        refuse("memory_limit", "a number of bytes above 0, or None")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
