@@ -60,7 +60,7 @@ class DiscoveryOf final : public Discovery {
 
   void learn(const Batch& batch, const Visit& visit, const std::int64_t* folds,
              std::size_t fold) override {
-    check_fold(fold);
+    check_fold(fold), check_folds();
     const std::lock_guard lock(gates_[fold]);
     if (!models_[fold]) throw std::invalid_argument("this fold has been finished");
     Model& model = *models_[fold];
@@ -74,7 +74,7 @@ class DiscoveryOf final : public Discovery {
   }
 
   void finish(std::size_t fold) override {
-    check_fold(fold);
+    check_fold(fold), check_folds();
     if (!models_[fold]) return;
     const Model& model = *models_[fold];
     model.each_weight([&](std::uint64_t key, Real w) { evidence_.set_weight(key, fold, w); });
@@ -231,6 +231,10 @@ class DiscoveryOf final : public Discovery {
     throw DataError(rows.row(), "its values are too large for feature discovery; scale them");
   }
 
+  // The cells of a stream have no place for the weights of folds.
+  void check_folds() const {
+    if (models_.size() == 1) throw std::invalid_argument("a stream has no folds");
+  }
   void check_fold(std::size_t fold) const {
     if (fold >= models_.size()) throw std::invalid_argument("there is no such fold");
   }
