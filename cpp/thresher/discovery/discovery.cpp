@@ -7,6 +7,7 @@
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
+#include "thresher/core/random.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/discovery/calibration.hpp"
 #include "thresher/discovery/evidence.hpp"
@@ -171,10 +172,11 @@ class DiscoveryOf final : public Discovery {
       models.push_back(learning ? new_model() : nullptr);
       if (learning) models.back()->restore(restore);
     }
-    evidence_.restore(restore);
+    auto evidence = evidence_.restored(restore);
     if (!restore.finished()) throw std::invalid_argument("the state has bytes left over");
     calibration_ = calibration, loss_ = loss, weight_ = weight;
     fits_ = std::move(fits), models_ = std::move(models);
+    evidence_.take(std::move(evidence));
   }
 
  private:
@@ -240,8 +242,9 @@ class DiscoveryOf final : public Discovery {
   }
 
   std::uint64_t signature() const {
-    return signature_of<DiscoveryOf>() + 64 * evidence_.redraws() + models_.size() +
-           (task_ == Task::regression ? 1u << 20 : 0u) + (options_.seed << 21);
+    const std::uint64_t sizes = 64 * evidence_.redraws() + models_.size() +
+                                (task_ == Task::regression ? 1u << 20 : 0u);
+    return signature_of<DiscoveryOf>() + Random::mixed(Random::mixed(options_.seed) + sizes);
   }
 
   DiscoveryOptions options_;
