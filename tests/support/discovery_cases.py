@@ -114,3 +114,11 @@ def near(found: dict[str, np.ndarray], oracle: Evidence, task: str, tolerance: f
         scale = np.abs(expected).max(initial=1e-300)
         rough = max(tolerance, 1e-6) if name.startswith("redrawn") else tolerance
         np.testing.assert_allclose(found[name], expected, rtol=0, atol=rough * scale, err_msg=name)
+
+
+def same(one: _core.Discovery, other: _core.Discovery) -> None:
+    """Compare the bits of all sums and facts."""
+    first, second = one.sums(), other.sums()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+    assert one.facts() == other.facts()
