@@ -6,7 +6,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -24,6 +23,7 @@ from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
 from thresher.errors import ParameterError, setting
+from thresher.training.lanes import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 
@@ -202,7 +202,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
             plan = plan_of(self, source, labels)
             readings = Readings(
-                plan, labels, effective_n_jobs(self.n_jobs), self.memory_limit or 1 << 31
+                plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
             )
             readings.run(source, run, of_rows)
             self._finish(readings, source, run.observer)
@@ -241,7 +241,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
                 labels = labels_of_rows(self, y, classes)
                 source = MatrixSource(X, y, weights)
                 plan = plan_of(self, source, labels, form="stream")
-                readings = Readings(plan, labels, effective_n_jobs(self.n_jobs))
+                readings = Readings(plan, labels, threads_of(self.n_jobs, self._owner))
             else:
                 source = MatrixSource(X, y, weights)
             readings.partial(source)
