@@ -18,7 +18,12 @@ from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.discovery.decision import Decision, Options
-from thresher.discovery.inputs import labels_of_rows, labels_of_source, plan_of
+from thresher.discovery.inputs import (
+    check_numbers,
+    labels_of_rows,
+    labels_of_source,
+    plan_of,
+)
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
@@ -271,6 +276,13 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         source, labels = MatrixSource(X, y, weights), labels_of_rows(self, y, classes)
         if groups is None:
             return source, labels, None
+        if self.form == "stream":
+            raise ParameterError(
+                "groups= is for folds, and form='stream' has none; use form='crossfit'",
+                owner=self._owner,
+                parameter="groups",
+            )
+        check_numbers(self)
         of_rows = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
         if of_rows.shape != (X.shape[0],):
             raise ParameterError("groups must have one entry for each row", owner=self._owner)

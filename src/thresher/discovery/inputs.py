@@ -99,7 +99,7 @@ def plan_of(
     form : str, optional
         By default the parameter `form`.
     """
-    _check_numbers(discovery)
+    check_numbers(discovery)
     given = form or _one_of(discovery, "form", ("auto", "crossfit", "stream", "joint"))
     if given in ("crossfit", "joint") and not source.rereadable:
         raise ReadOnceError(
@@ -144,7 +144,14 @@ def _one_of(discovery: FeatureDiscovery, name: str, allowed: tuple[str, ...]) ->
     return value
 
 
-def _check_numbers(discovery: FeatureDiscovery) -> None:
+def check_numbers(discovery: FeatureDiscovery) -> None:
+    """Raise ParameterError if a parameter that is a number is out of its range.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    """
+
     def refuse(name: str, allowed: str) -> None:
         value = getattr(discovery, name)
         raise ParameterError(owner=_owner(discovery), parameter=name, value=value, allowed=allowed)
