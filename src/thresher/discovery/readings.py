@@ -284,8 +284,7 @@ class Readings:
             self.p[:, rows if visit.order is None else visit.order[rows]] = p
             return
         native = block.native
-        facts = row_facts((native.starts, native.keys, native.values), y)
-        self.checks.add(y, p, *facts)
+        self._check(y, p, block.weights, (native.starts, native.keys, native.values))
 
     def _folds(
         self,
@@ -319,8 +318,21 @@ class Readings:
         for first in range(0, block.rows, step):
             rows = slice(first, min(block.rows, first + step))
             y = np.stack([targets[output][rows] for output in range(len(self.cores))])
-            self.checks.add(y, self.p[:, rows], *row_facts(block.X[rows], y))
+            weights = None if block.weights is None else block.weights[rows]
+            self._check(y, self.p[:, rows], weights, block.X[rows])
         self.p = None
+
+    def _check(
+        self,
+        y: NDArray[np.float64],
+        p: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        rows: Any,
+    ) -> None:
+        """Add the next rows to the checks, without those of weight 0."""
+        used = np.ones(y.shape[1], bool) if weights is None else np.asarray(weights) > 0
+        lengths, hashes = row_facts(rows, y)
+        self.checks.add(y[:, used], p[:, used], lengths[used], hashes[used])
 
     # ---- pickles -------------------------------------------------------------------------------
 
