@@ -164,6 +164,7 @@ class Readings:
                 self._end(phases[self.phase], source)
         if isinstance(source, MatrixSource) and self.p is not None:
             self._check_matrix(source)
+        self._check_classes()
 
     def partial(self, source: MatrixSource) -> None:
         """Read more rows of a stream.
@@ -321,6 +322,20 @@ class Readings:
             weights = None if block.weights is None else block.weights[rows]
             self._check(y, self.p[:, rows], weights, block.X[rows])
         self.p = None
+
+    def _check_classes(self) -> None:
+        """Raise DataError if all rows are of one class."""
+        classes = self.labels.classes
+        if classes is None:
+            return
+        rows, positive = self.checks.rows, self.checks.sums["y"]
+        present = np.array([positive[0] < rows, positive[0] > 0])
+        if len(classes) > 2:
+            present = positive > 0
+        if present.sum() < 2:
+            raise DataError(
+                f"a classifier needs rows of at least 2 classes; found {classes[present].tolist()}"
+            )
 
     def _check(
         self,
