@@ -69,18 +69,26 @@ def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) 
     if task == "regression":
         return NumericLabels()
     if not source.rereadable:
-        return TwoClasses(0.0)
+        numbers = "" if task == "classification" else ", or task='regression' for numbers"
+        return TwoClasses(0.0, f"give fit classes= for other labels{numbers}")
     first = next((block.label_sets()[1] for block in source.blocks() if block.rows), None)
     if first is None:
         raise DataError(f"{source}: no rows to learn from")
     found = np.unique(first)
     words = found.dtype.kind not in "fiub"
-    whole = not words and bool((found == np.round(found)).all())
-    if task == "auto" and not words and not (whole and len(found) <= _FEW_CLASSES):
+    if task == "auto" and not words and not _few(found):
         return NumericLabels()
     if set(found.tolist()) in _TWO:
         return TwoClasses(0.0)
-    return ManyClasses(source.labels(), 0.0)
+    labels = source.labels()
+    if task == "auto" and not words and not _few(labels):  # later blocks differ from the first
+        return NumericLabels()
+    return ManyClasses(labels, 0.0)
+
+
+def _few(labels: NDArray[Any]) -> bool:
+    """Tell whether labels that are numbers are classes: a few whole numbers."""
+    return bool((labels == np.round(labels)).all()) and len(labels) <= _FEW_CLASSES
 
 
 def plan_of(
