@@ -43,6 +43,7 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "input": [source.identity(), source.facts()],
         "reading": source.reading_state,
         "phase": readings.phase,
+        "at_once": readings.at_once,
         "rows": readings.rows,
         "width": str(readings.width),
         "position": None if at is None else at.to_json(),
@@ -92,6 +93,7 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     readings.labels.state = about["labels"]
     source.reading_state = about["reading"]
     readings.phase, readings.rows = about["phase"], about["rows"]
+    readings.at_once = about.get("at_once", 0)
     readings.width, readings.blocks = int(about["width"]), about["blocks"]
     at = about["position"]
     readings.position = None if at is None else Position.from_json(at)

@@ -87,6 +87,8 @@ class Readings:
         Number of rows in the reading so far.
     width : int
         The largest feature number so far, plus 1.
+    at_once : int
+        Number of folds that learn in one reading; 0 before the first reading.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class Readings:
     ) -> None:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
-        self.memory_limit = memory_limit
+        self.memory_limit, self.at_once = memory_limit, 0
         self.phase = self.rows = self.width = 0
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
@@ -183,13 +185,12 @@ class Readings:
         if self.plan.form == "stream":
             return [_Phase("stream")]
         folds = list(range(self.plan.folds))
-        at_once = len(folds)
         size = self.plan.width or source.distinct or 0
-        if size * (_MODEL * len(folds) * len(self.cores)) > self.memory_limit:
-            at_once = max(1, self.memory_limit // max(1, size * _MODEL * len(self.cores)))
-        learning = [
-            _Phase("learn", tuple(folds[i : i + at_once])) for i in range(0, len(folds), at_once)
-        ]
+        if not self.at_once:  # else the checkpoint of a resumed run says it
+            most = self.memory_limit // max(1, size * _MODEL * len(self.cores))
+            self.at_once = int(min(len(folds), max(1, most)))
+        step = self.at_once
+        learning = [_Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
         return [*learning, _Phase("score")]
 
     def _visits(self, source: Source | MatrixSource) -> Iterator[Visit]:
