@@ -44,6 +44,7 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "reading": source.reading_state,
         "phase": readings.phase,
         "at_once": readings.at_once,
+        "groups": readings.groups,
         "rows": readings.rows,
         "width": str(readings.width),
         "position": None if at is None else at.to_json(),
@@ -80,6 +81,8 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     about = saved.about
     if about.get("run") != KIND:
         raise ModelFileError(f"{path}: is not from a discovery of features")
+    if not readings.seeded:
+        readings.take_seed(int(about["plan"]["seed"]))
     for name, value in asdict(readings.plan).items():
         _same(path, name, about["plan"].get(name), value)
     if readings.labels.state is None:
@@ -88,6 +91,8 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     _same(path, "the options of reading", about["input"][0], now)
     if isinstance(source, MatrixSource) and not source.is_unchanged(about["input"][1]):
         raise ModelFileError(f"{path}: the rows are not those of the run that wrote it")
+    if about.get("groups", "") != readings.groups:
+        raise ModelFileError(f"{path}: groups= is not that of the run that wrote it")
     *states, hashes, p = saved.states
     readings.restore(states)
     readings.labels.state = about["labels"]

@@ -209,6 +209,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             readings = Readings(
                 plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
             )
+            readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
             self._finish(readings, source, run.observer)
         return self

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +88,10 @@ class Readings:
         Number of rows in the reading so far.
     width : int
         The largest feature number so far, plus 1.
+    seeded : bool
+        Whether the seed was given; if not, a resumed run takes that of its checkpoint.
+    groups : str
+        Digest of the groups of rows, for a checkpoint.
     at_once : int
         Number of folds that learn in one reading; 0 before the first reading.
     """
@@ -98,6 +103,7 @@ class Readings:
         self.dealer = FoldDealer(plan.folds, plan.seed)
         self.memory_limit, self.at_once = memory_limit, 0
         self.phase = self.rows = self.width = 0
+        self.seeded, self.groups = True, ""
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
         self.p: NDArray[np.float64] | None = None  # predictions of the rows of a matrix
@@ -117,6 +123,12 @@ class Readings:
             raise OutOfMemoryError(
                 f"not enough memory for the evidence of {plan.width} features"
             ) from None
+
+    def take_seed(self, seed: int) -> None:
+        """Set the seed, before the first reading."""
+        self.plan = replace(self.plan, seed=seed)
+        self.dealer = FoldDealer(self.plan.folds, seed)
+        self.cores = [self._core(output) for output in range(len(self.cores))]
 
     def sums(self) -> list[EvidenceSums]:
         """Return the sums of each output."""
@@ -141,6 +153,8 @@ class Readings:
         """
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
+            if groups is not None:
+                self.groups = blake2b(groups.tobytes(), digest_size=16).hexdigest()
         if options.resume:
             checkpointing.resume(self, source, options)
         phases = self._phases(source)
