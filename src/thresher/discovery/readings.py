@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
 
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
-_MODEL, _EVIDENCE = 128, 256  # bytes of a feature, about, in float32
+_MODEL = 128  # bytes of a feature, about, in float32
+_SMALL = 1e6  # values that the core never refuses
 
 
 @dataclass(frozen=True)
@@ -190,10 +191,27 @@ class Readings:
         source : MatrixSource
         """
         self.p = None
+        self._try(source)
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
                 self._work(_Phase("stream"), visit, pool, None)
         self._check_matrix(source)
+
+    def _try(self, source: MatrixSource) -> None:
+        """Raise DataError if the core refuses a row, before any row is learned."""
+        X, y = source.block.X, self.labels.targets(source.block)[0]
+        values = X.data if hasattr(X, "indptr") else X
+        if max(float(np.abs(each).max(initial=0.0)) for each in (values, y)) < _SMALL:
+            return
+        trial = _core.make_discovery(
+            self.plan.task, "hashed", self.plan.dtype, self.plan.width, 1
+        )
+        batch = as_batch(X)
+        batch.set_targets(y, np.zeros(len(y)))  # rows of weight 0 are only checked
+        try:
+            trial.stream(batch, 0)
+        except _core.DataError as error:
+            raise source.block.located(error) from None
 
     def _phases(self, source: Source | MatrixSource) -> list[_Phase]:
         if self.plan.form == "stream":
