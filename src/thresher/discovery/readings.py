@@ -20,6 +20,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.folds import FoldDealer
+from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.row_checks import RowChecks, row_facts
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
@@ -34,39 +35,6 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
 _MODEL = 128  # bytes of a feature, about, in float32
 _SMALL = 1e6  # values that the core never refuses
-
-
-@dataclass(frozen=True)
-class DiscoveryPlan:
-    """What decides the evidence, besides the rows.
-
-    Attributes
-    ----------
-    form : {"stream", "crossfit"}
-    task : {"classification", "regression"}
-    folds : int
-        Number of folds of a crossfit.
-    redraws : int
-    dtype : {"float32", "float64"}
-    store : {"dense", "hashed"}
-    width : int
-        Number of features; 0: any 64-bit key.
-    seed : int
-    """
-
-    form: str
-    task: str
-    folds: int
-    redraws: int
-    dtype: str
-    store: str
-    width: int
-    seed: int
-
-    @property
-    def models(self) -> int:
-        """Number of models of an output."""
-        return self.folds if self.form == "crossfit" else 1
 
 
 class Readings:
@@ -203,9 +171,7 @@ class Readings:
         values = X.data if hasattr(X, "indptr") else X
         if max(float(np.abs(each).max(initial=0.0)) for each in (values, y)) < _SMALL:
             return
-        trial = _core.make_discovery(
-            self.plan.task, "hashed", self.plan.dtype, self.plan.width, 1
-        )
+        trial = _core.make_discovery(self.plan.task, "hashed", self.plan.dtype, self.plan.width, 1)
         batch = as_batch(X)
         batch.set_targets(y, np.zeros(len(y)))  # rows of weight 0 are only checked
         try:
