@@ -45,7 +45,7 @@ def uniforms(seed: int, number: int, redraws: int) -> Vector:
 
 
 def sigmoid(score: Any) -> Any:
-    return 1.0 / (1.0 + np.exp(-score))
+    return 1.0 / (1.0 + np.exp(np.minimum(-score, 700.0)))
 
 
 @dataclass

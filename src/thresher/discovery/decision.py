@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
-from thresher.discovery.feature_groups import GroupEvidence
+from thresher.discovery.feature_groups import GroupEvidence, groups_of
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
 from thresher.discovery.row_checks import Check
@@ -96,13 +96,8 @@ class Decision:
         self.numbered = width <= _WIDEST
         self.groups: GroupEvidence | None = None
         self._null = null if options.groups is not None else None
-        if isinstance(options.groups, str) and options.groups != "namespace":
-            raise ParameterError(
-                owner="FeatureDiscovery", parameter="feature_groups", value=options.groups,
-                allowed="an array with the group of each column, or 'namespace'",
-            )  # fmt: skip
         if options.groups is not None and not isinstance(options.groups, str):
-            self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
+            self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
         self.checks = [*readings.checks.checks(), _calibration(readings), self._copies(sums)]
 
@@ -197,11 +192,6 @@ class Decision:
                 object.__setattr__(self.model, "names", self._names_of_model())
 
     def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
-        if not source.named:
-            raise ParameterError(
-                "feature_groups='namespace' needs a source whose features have names",
-                owner="FeatureDiscovery",
-            )
         names = (
             source.names(self.keys.tolist())
             if source.rereadable
@@ -341,14 +331,3 @@ def _calibration(readings: Readings) -> Check:
             "selected features than stated may be false"
         )
     return Check("calibration", float(slope), fine, message)
-
-
-def _groups_of(groups: Any, width: int) -> NDArray[Any]:
-    found = np.asarray(groups)
-    if found.shape != (width,):
-        raise ParameterError(
-            owner="FeatureDiscovery", parameter="feature_groups",
-            value=f"an array of shape {found.shape}",
-            allowed=f"the group of each of the {width} columns",
-        )  # fmt: skip
-    return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.discovery.error_rates import ErrorRates
+from thresher.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,26 @@ class GroupEvidence:
         against = (null - others) / _sd(seconds - others**2, count - 1)
         frequency = np.asarray(np.bincount(members, rows, len(labels)), np.float64)
         return cls(labels, members, ErrorRates.of(strength, against, frequency))
+
+
+def groups_of(groups: Any, width: int) -> NDArray[Any]:
+    """Return the group of each column as an array; raise ParameterError if it has another length.
+
+    Parameters
+    ----------
+    groups : array of shape (features,)
+    width : int
+        Number of columns.
+    """
+    found = np.asarray(groups)
+    if found.shape != (width,):
+        raise ParameterError(
+            owner="FeatureDiscovery",
+            parameter="feature_groups",
+            value=f"an array of shape {found.shape}",
+            allowed=f"the group of each of the {width} columns",
+        )
+    return found
 
 
 def _sd(variance: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.feature_groups import groups_of
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.errors import DataError, ParameterError, ReadOnceError
 from thresher.training.seeds import seed_of
@@ -125,6 +126,7 @@ def plan_of(
         width = source.width()
     elif source.bits is not None:
         width = 1 << source.bits
+    _check_feature_groups(discovery, source, width)
     models = 1 if given == "stream" else discovery.folds
     dense = width > 0 and width * _BYTES * labels.outputs * (1 + models / 4) <= _DENSE
     return DiscoveryPlan(
@@ -137,6 +139,33 @@ def plan_of(
         width=width,
         seed=seed_of(discovery.random_state, _owner(discovery)),
     )
+
+
+def _check_feature_groups(
+    discovery: FeatureDiscovery, source: Source | MatrixSource, width: int
+) -> None:
+    groups = discovery.feature_groups
+    if groups is None:
+        return
+    if isinstance(groups, str):
+        if groups != "namespace":
+            raise ParameterError(
+                owner=_owner(discovery), parameter="feature_groups", value=groups,
+                allowed="an array with the group of each column, or 'namespace'",
+            )  # fmt: skip
+        if not source.named:
+            raise ParameterError(
+                "feature_groups='namespace' needs a source whose features have names",
+                owner=_owner(discovery),
+                parameter="feature_groups",
+            )
+    elif width:
+        groups_of(groups, width)
+    if discovery.redraws < 3:  # a redraw is compared with the sd of the others
+        raise ParameterError(
+            owner=_owner(discovery), parameter="redraws", value=discovery.redraws,
+            allowed="at least 3 with feature_groups",
+        )  # fmt: skip
 
 
 def _owner(discovery: FeatureDiscovery) -> str:
