@@ -50,9 +50,13 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "dealer": readings.dealer.state,
         "digests": readings.digests.state,
         "checks": readings.checks.state,
+        "facts": readings.facts is not None,
     }
-    p = b"" if readings.p is None else readings.p.tobytes()
-    states = [*readings.states(), readings.checks.hashes, p]
+    facts = readings.facts
+    rows = [] if facts is None else [facts.p, facts.lengths, facts.hashes]
+    states = [
+        *readings.states(), readings.checks.hashes, *(array.tobytes() for array in rows)
+    ]  # fmt: skip
     names = dict(readings.names.names)
     digest = TrainingCheckpoint(about, states, names=names or None).write(options.checkpoint)
     options.observer.tell("checkpoint", examples=readings.rows, digest=digest)
@@ -70,6 +74,8 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     source : Source or MatrixSource
     options : RunOptions
     """
+    from thresher.discovery.readings import RowFacts
+
     path = options.checkpoint
     assert path is not None
     try:
@@ -87,7 +93,12 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     _same(path, "the options of reading", about["input"][0], now)
     if isinstance(source, MatrixSource) and not source.is_unchanged(about["input"][1]):
         raise ModelFileError(f"{path}: the rows are not those of the run that wrote it")
-    *states, hashes, p = saved.states
+    outputs = len(readings.cores)
+    states, hashes, rows = (
+        saved.states[:outputs],
+        saved.states[outputs],
+        saved.states[outputs + 1 :],
+    )
     readings.restore(states)
     readings.labels.state = about["labels"]
     source.reading_state = about["reading"]
@@ -97,7 +108,13 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     readings.position = None if at is None else Position.from_json(at)
     readings.dealer.state, readings.digests.state = about["dealer"], about["digests"]
     readings.checks.restore(about["checks"], hashes)
-    readings.p = np.frombuffer(p).reshape(len(states), -1).copy() if p else None
+    if about["facts"]:
+        p, lengths, of_rows = rows
+        readings.facts = RowFacts(
+            np.frombuffer(p).reshape(outputs, -1).copy(),
+            np.frombuffer(lengths, np.int64).copy(),
+            np.frombuffer(of_rows, np.uint64).copy(),
+        )
     for key, word in (saved.names or {}).items():
         readings.names.add(key, word)
     options.observer.tell("resumed", examples=readings.rows, digest=saved.digest)

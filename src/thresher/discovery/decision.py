@@ -86,7 +86,7 @@ class Decision:
         z = np.stack([each.z() for each in sums])
         self.outputs = np.abs(z).argmax(axis=0)
         self.z = z[self.outputs, np.arange(z.shape[1])]
-        redrawn = [np.abs(each.redrawn_z()) for each in sums]
+        redrawn = [each.redrawn_z() for each in sums]
         null = redrawn[0] if len(redrawn) == 1 else np.max(redrawn, axis=0)
         self.feature_rates = ErrorRates.of(np.abs(self.z), null, self.rows)
         self.joint: JointFit | None = None
@@ -168,33 +168,33 @@ class Decision:
         self.first = source.first
         if isinstance(self.options.groups, str):
             self._group_by_namespace(source, readings)
-        few = len(self.chosen) <= MOST
-        if (
-            source.rereadable
-            and (few or self.options.refit)
-            and (len(self.chosen) or self.options.refit)
-        ):
-            X, y, h = gathered(source, self.selected_keys, readings.labels)
-            classifies = self.task == "classification"
-            if few and len(self.chosen):
-                self.joint = JointFit.of(X, y, h, classifies=classifies)
-            if self.options.joint and self.joint is not None:
-                stays = self.joint.stands()
-                self.chosen, X = self.chosen[stays], X[:, stays]
-                self.joint = (
-                    JointFit.of(X, y, h, classifies=classifies) if len(self.chosen) else None
-                )
-            if self.options.refit:
-                self.model = self._refitted(X, y, h, source)
-        elif self.options.joint and not few:
-            observer.warn(
-                f"FeatureDiscovery: {len(self.chosen):,} features are selected; stand-ins are only "
-                f"dropped among at most {MOST:,}"
-            )
+        if (self.options.joint or self.options.refit) and source.rereadable:
+            self._fit_jointly(source, readings, observer)
         if source.named:
             self._look_up_names(source, readings)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
+
+    def _fit_jointly(
+        self, source: Source | MatrixSource, readings: Readings, observer: Observer
+    ) -> None:
+        """Fit the selected features together, drop stand-ins, and make the model."""
+        if len(self.chosen) > MOST:
+            observer.warn(
+                f"FeatureDiscovery: {len(self.chosen):,} features are selected; at most {MOST:,} "
+                f"can be fitted together, so there is no model, and stand-ins are not dropped"
+            )
+            return
+        X, y, h = gathered(source, self.selected_keys, readings.labels)
+        classifies = self.task == "classification"
+        fit = JointFit.of(X, y, h, classifies=classifies)
+        stays = fit.stands()
+        if self.options.joint and not stays.all():
+            self.chosen = self.chosen[stays]
+            fit = JointFit.of(X[:, stays], y, h, classifies=classifies)
+        self.joint = fit
+        if self.options.refit:
+            self.model = self._model(fit, source)
 
     def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
         if not source.named:
@@ -220,10 +220,7 @@ class Decision:
         known = readings.names.names
         self.names = {key: known[key].decode(errors="replace") for key in wanted if key in known}
 
-    def _refitted(
-        self, X: Any, y: NDArray[np.float64], h: NDArray[np.float64] | None, source: Any
-    ) -> Model:
-        fit = JointFit.of(X, y, h, classifies=self.task == "classification", ridge=1.0)
+    def _model(self, fit: JointFit, source: Any) -> Model:
         keys = self.selected_keys
         outputs = [
             Output(keys[weights != 0], weights[weights != 0], float(intercept))

@@ -55,7 +55,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     task : {"auto", "classification", "regression"}, default="auto"
         What the labels are.
     refit : bool, default=False
-        Fit a model of the selected features, for `predict`.
+        Fit a model of the selected features, for `predict` and the weights in `findings`. It needs
+        one more reading of a source.
     feature_groups : array of shape (features,), or "namespace", optional
         Select whole groups of features: the group of each column. "namespace": groups are the
         namespaces of a source with named features.

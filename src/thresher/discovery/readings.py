@@ -19,7 +19,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.folds import FoldDealer
-from thresher.discovery.row_checks import RowChecks, row_facts
+from thresher.discovery.row_checks import RowChecks
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
@@ -98,7 +98,8 @@ class Readings:
         self.phase = self.rows = self.width = 0
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
-        self.p: NDArray[np.float64] | None = None  # predictions of the rows of a matrix
+        self.facts: RowFacts | None = None  # of the rows of a matrix
+        self._prepared: _Prepared | None = None  # the block that was visited last
         self.position: Position | None = None
         self.blocks = 0
         self.digests = InputDigests()
@@ -162,7 +163,7 @@ class Readings:
                         checkpointing.write(self, source, options)
                         written = time.monotonic()
                 self._end(phases[self.phase], source)
-        if isinstance(source, MatrixSource) and self.p is not None:
+        if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
 
     def partial(self, source: MatrixSource) -> None:
@@ -172,7 +173,7 @@ class Readings:
         ----------
         source : MatrixSource
         """
-        self.p = None
+        self.facts = self._prepared = None
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
                 self._work(_Phase("stream"), visit, pool, None)
@@ -226,6 +227,8 @@ class Readings:
                 for fold in phase.folds:
                     core.finish(fold)
         self.phase += 1
+        if not isinstance(source, MatrixSource):
+            self._prepared = None
         self.position, self.blocks = None, 0
         if self.phase < len(self._phases(source)):
             self.rows = 0
@@ -241,18 +244,13 @@ class Readings:
         groups: NDArray[np.int64] | None,
     ) -> None:
         block = visit.block
-        targets = self.labels.targets(block)
-        y = np.stack([targets[output] for output in range(len(self.cores))])
-        in_memory = not hasattr(block, "native")
-        self._grow(int(block.width))
-        rows: Any = block
-        batches = [as_batch(rows.X) if in_memory else block.batch for _ in self.cores]
-        for batch, target in zip(batches, y, strict=True):
-            batch.set_targets(target, block.weights)
-        folds = self._folds(phase, visit, y, groups, in_memory)
-        first = 0 if in_memory and phase.name != "stream" else self.rows - (
-            visit.first if in_memory else 0
-        )  # fmt: skip
+        if self._prepared is None or self._prepared.block is not block:
+            self._prepared = self._prepare(phase, block, groups)
+        prepared = self._prepared
+        folds = prepared.folds
+        first = self.rows
+        if prepared.in_memory:
+            first = first - visit.first if phase.name == "stream" else 0
         place = visit.order, visit.first, visit.last
 
         def work(core: _core.Discovery, batch: _core.Batch, fold: int) -> Any:
@@ -264,7 +262,7 @@ class Readings:
 
         tasks = [
             (core, batch, fold)
-            for core, batch in zip(self.cores, batches, strict=True)
+            for core, batch in zip(self.cores, prepared.batches, strict=True)
             for fold in (phase.folds or (0,))
         ]
         try:
@@ -276,51 +274,39 @@ class Readings:
         self.rows += visit.last - visit.first
         if phase.name == "learn":
             return
-        p = np.stack(found)
-        if in_memory:
-            if self.p is None:
-                self.p = np.zeros((len(self.cores), block.rows))
-            rows = slice(visit.first, visit.last)
-            self.p[:, rows if visit.order is None else visit.order[rows]] = p
+        p, (_, lengths, hashes) = np.stack([each[0] for each in found]), found[0]
+        if not prepared.in_memory:
+            self.checks.add(prepared.y, p, lengths, hashes)
             return
-        native = block.native
-        facts = row_facts((native.starts, native.keys, native.values), y)
-        self.checks.add(y, p, *facts)
+        if self.facts is None:
+            self.facts = RowFacts.of(len(self.cores), block.rows)
+        rows: Any = slice(visit.first, visit.last)
+        self.facts.put(rows if visit.order is None else visit.order[rows], p, lengths, hashes)
 
-    def _folds(
-        self,
-        phase: _Phase,
-        visit: Visit,
-        y: NDArray[np.float64],
-        groups: NDArray[np.int64] | None,
-        in_memory: bool,
-    ) -> NDArray[np.int64]:
-        """Return the folds of all rows of the block."""
-        if phase.name == "stream":
-            return np.zeros(0, np.int64)
-        if in_memory:  # the block has all rows, and its folds stay the same
-            self.dealer.restart()
-        strata = np.zeros(y.shape[1], np.int64)
-        if self.plan.task == "classification":
-            strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
-        return self.dealer.deal(strata, groups)
-
-    def _grow(self, width: int) -> None:
-        self.width = max(self.width, width or 2**64)
-        if self.plan.store == "dense" and self.width > self.plan.width:
-            raise DataError(f"a feature number is not below {self.plan.width}")
+    def _prepare(self, phase: _Phase, block: Any, groups: NDArray[np.int64] | None) -> _Prepared:
+        """Return targets, batches and folds of a block."""
+        targets = self.labels.targets(block)
+        y = np.stack([targets[output] for output in range(len(self.cores))])
+        in_memory = not hasattr(block, "native")
+        self.width = max(self.width, int(block.width) or 2**64)
+        batches = [as_batch(block.X) if in_memory else block.batch for _ in self.cores]
+        for batch, target in zip(batches, y, strict=True):
+            batch.set_targets(target, block.weights)
+        folds = np.zeros(0, np.int64)
+        if phase.name != "stream":
+            strata = np.zeros(y.shape[1], np.int64)
+            if self.plan.task == "classification":
+                strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
+            folds = self.dealer.deal(strata, groups)
+        return _Prepared(block, in_memory, y, batches, folds)
 
     def _check_matrix(self, source: MatrixSource) -> None:
         """Check the rows of a matrix in their stored order."""
-        assert self.p is not None
-        block = source.block
-        targets = self.labels.targets(block)
-        step = max(1, (1 << 22) // max(1, block.width if not hasattr(block.X, "indptr") else 64))
-        for first in range(0, block.rows, step):
-            rows = slice(first, min(block.rows, first + step))
-            y = np.stack([targets[output][rows] for output in range(len(self.cores))])
-            self.checks.add(y, self.p[:, rows], *row_facts(block.X[rows], y))
-        self.p = None
+        assert self.facts is not None
+        targets = self.labels.targets(source.block)
+        y = np.stack([targets[output] for output in range(len(self.cores))])
+        self.checks.add(y, self.facts.p, self.facts.lengths, self.facts.hashes)
+        self.facts = self._prepared = None
 
     # ---- pickles -------------------------------------------------------------------------------
 
@@ -334,7 +320,8 @@ class Readings:
             core.restore(state)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cores": self.states(), "names": dict(self.names.names)}
+        changed = {"cores": self.states(), "names": dict(self.names.names), "_prepared": None}
+        return {**self.__dict__, **changed}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -343,6 +330,44 @@ class Readings:
         self.names = _core.NameTable()
         for key, name in state["names"].items():
             self.names.add(key, name)
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """What a reading knows of the rows of a matrix, in their stored order.
+
+    Attributes
+    ----------
+    p : array of shape (outputs, rows)
+        Honest predictions.
+    lengths : array of int64 of shape (rows,)
+        Number of nonzero values.
+    hashes : array of uint64 of shape (rows,)
+    """
+
+    p: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, outputs: int, rows: int) -> RowFacts:
+        """Return empty facts."""
+        return cls(np.zeros((outputs, rows)), np.zeros(rows, np.int64), np.zeros(rows, np.uint64))
+
+    def put(self, rows: Any, p: Any, lengths: Any, hashes: Any) -> None:
+        """Set the facts of some rows."""
+        self.p[:, rows], self.lengths[rows], self.hashes[rows] = p, lengths, hashes
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A block with targets, a batch for each output, and folds."""
+
+    block: Any
+    in_memory: bool
+    y: NDArray[np.float64]
+    batches: Sequence[_core.Batch]
+    folds: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
