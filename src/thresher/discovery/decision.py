@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
+from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_groups import GroupEvidence
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
@@ -20,12 +21,10 @@ from thresher.model.model import Model, Output
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-    from thresher.discovery.readings import Readings
     from thresher.training.observer import Observer
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
 _COPY = 0.9  # correlation of features that are near-copies
-_SLOPES = (0.5, 2.0)  # of a model that is calibrated
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,8 @@ class Decision:
 
     Parameters
     ----------
-    readings : Readings
-        After all readings.
+    evidence : Evidence
     options : Options
-    width : int
-        Number of features; 2^64: any.
 
     Attributes
     ----------
@@ -76,12 +72,12 @@ class Decision:
         Names of features of a source.
     """
 
-    def __init__(self, readings: Readings, options: Options, width: int) -> None:
-        plan = readings.plan
+    def __init__(self, evidence: Evidence, options: Options) -> None:
+        plan, width = evidence.plan, evidence.width
         self.options, self.width, self.redraws = options, width, plan.redraws
-        self.classes, self.task = readings.labels.classes, plan.task
+        self.labels, self.classes, self.task = evidence.labels, evidence.labels.classes, plan.task
         self.form = "joint" if options.joint else plan.form
-        sums = readings.sums()
+        sums = evidence.sums
         self.keys, self.rows = sums[0].keys, sums[0].rows
         z = np.stack([each.z() for each in sums])
         self.outputs = np.abs(z).argmax(axis=0)
@@ -104,7 +100,8 @@ class Decision:
         if options.groups is not None and not isinstance(options.groups, str):
             self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
-        self.checks = [*readings.checks.checks(), _calibration(readings), self._copies(sums)]
+        self.checks = [*evidence.checks, self._copies(sums)]
+        self._known = evidence.names
 
     # ---- selection -----------------------------------------------------------------------------
 
@@ -154,30 +151,25 @@ class Decision:
 
     # ---- further readings ----------------------------------------------------------------------
 
-    def conclude(
-        self, source: Source | MatrixSource, readings: Readings, observer: Observer
-    ) -> None:
+    def conclude(self, source: Source | MatrixSource, observer: Observer) -> None:
         """Look up names, fit the selected features together, and drop stand-ins.
 
         Parameters
         ----------
         source : Source or MatrixSource
-        readings : Readings
         observer : Observer
         """
         self.first = source.first
         if isinstance(self.options.groups, str):
-            self._group_by_namespace(source, readings)
+            self._group_by_namespace(source)
         if (self.options.joint or self.options.refit) and source.rereadable:
-            self._fit_jointly(source, readings, observer)
+            self._fit_jointly(source, observer)
         if source.named:
-            self._look_up_names(source, readings)
+            self._look_up_names(source)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
 
-    def _fit_jointly(
-        self, source: Source | MatrixSource, readings: Readings, observer: Observer
-    ) -> None:
+    def _fit_jointly(self, source: Source | MatrixSource, observer: Observer) -> None:
         """Fit the selected features together, drop stand-ins, and make the model."""
         if len(self.chosen) > MOST:
             observer.warn(
@@ -185,7 +177,7 @@ class Decision:
                 f"can be fitted together, so there is no model, and stand-ins are not dropped"
             )
             return
-        X, y, h = gathered(source, self.selected_keys, readings.labels)
+        X, y, h = gathered(source, self.selected_keys, self.labels)
         classifies = self.task == "classification"
         fit = JointFit.of(X, y, h, classifies=classifies)
         stays = fit.stands()
@@ -196,7 +188,7 @@ class Decision:
         if self.options.refit:
             self.model = self._model(fit, source)
 
-    def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
+    def _group_by_namespace(self, source: Source | MatrixSource) -> None:
         if not source.named:
             raise ParameterError(
                 "feature_groups='namespace' needs a source whose features have names",
@@ -205,19 +197,19 @@ class Decision:
         names = (
             source.names(self.keys.tolist())
             if source.rereadable
-            else {key: name.decode(errors="replace") for key, name in readings.names.names.items()}
+            else {key: name.decode(errors="replace") for key, name in self._known.items()}
         )
         spaces = [names.get(key, "").partition("^") for key in self.keys.tolist()]
         self._group(np.array([space if sign else "" for space, sign, _ in spaces]))
         self.chosen = self._choose()
 
-    def _look_up_names(self, source: Source | MatrixSource, readings: Readings) -> None:
+    def _look_up_names(self, source: Source | MatrixSource) -> None:
         strongest = np.argsort(-np.abs(self.z), kind="stable")[:200]
         wanted = self.keys[np.union1d(self.chosen, strongest)].tolist()
         if source.rereadable:
             self.names = source.names(wanted)
             return
-        known = readings.names.names
+        known = self._known
         self.names = {key: known[key].decode(errors="replace") for key in wanted if key in known}
 
     def _model(self, fit: JointFit, source: Any) -> Model:
@@ -323,21 +315,6 @@ class Decision:
             weight=None if joint is None else float(joint.weights[output, place]),
             wald=None if joint is None else float(joint.wald[output, place]),
         )
-
-
-def _calibration(readings: Readings) -> Check:
-    facts = [core.facts() for core in readings.cores]
-    far = max(facts, key=lambda each: abs(np.log(max(each["slope"], 1e-3))))
-    slope, error = far["slope"], far["slope_error"]
-    outside = not _SLOPES[0] <= slope <= _SLOPES[1]
-    fine = not outside or abs(slope - 1) < 4 * error
-    message = f"predictions are calibrated with slope {slope:.2f} (standard error {error:.2f})"
-    if not fine:
-        message += (
-            ": far from 1, so the model does not capture what the features do, and more of the "
-            "selected features than stated may be false"
-        )
-    return Check("calibration", float(slope), fine, message)
 
 
 def _groups_of(groups: Any, width: int) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
-from thresher.discovery.readings import DiscoveryPlan
+from thresher.discovery.plan import DiscoveryPlan
 from thresher.errors import DataError, ParameterError, ReadOnceError
 from thresher.training.seeds import seed_of
 

@@ -18,7 +18,9 @@ from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
+from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer
+from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.row_checks import RowChecks
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
@@ -32,39 +34,6 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
 _MODEL, _EVIDENCE = 128, 256  # bytes of a feature, about, in float32
-
-
-@dataclass(frozen=True)
-class DiscoveryPlan:
-    """What decides the evidence, besides the rows.
-
-    Attributes
-    ----------
-    form : {"stream", "crossfit"}
-    task : {"classification", "regression"}
-    folds : int
-        Number of folds of a crossfit.
-    redraws : int
-    dtype : {"float32", "float64"}
-    store : {"dense", "hashed"}
-    width : int
-        Number of features; 0: any 64-bit key.
-    seed : int
-    """
-
-    form: str
-    task: str
-    folds: int
-    redraws: int
-    dtype: str
-    store: str
-    width: int
-    seed: int
-
-    @property
-    def models(self) -> int:
-        """Number of models of an output."""
-        return self.folds if self.form == "crossfit" else 1
 
 
 class Readings:
@@ -117,9 +86,17 @@ class Readings:
                 f"not enough memory for the evidence of {plan.width} features"
             ) from None
 
-    def sums(self) -> list[EvidenceSums]:
-        """Return the sums of each output."""
-        return [EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores]
+    def evidence(self) -> Evidence:
+        """Return all that the readings have found."""
+        return Evidence(
+            plan=self.plan,
+            labels=self.labels,
+            sums=[EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores],
+            checks=[*self.checks.checks(), calibration([core.facts() for core in self.cores])],
+            rows=self.rows,
+            width=self.plan.width or self.width,
+            names=dict(self.names.names),
+        )
 
     # ---- runs ----------------------------------------------------------------------------------
 
