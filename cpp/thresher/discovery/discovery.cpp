@@ -64,7 +64,7 @@ class DiscoveryOf final : public Discovery {
 
   void learn(const Batch& batch, const Visit& visit, const std::int64_t* folds,
              std::size_t fold) override {
-    check_fold(fold);
+    check_fold(fold), check_folds();
     const std::lock_guard lock(gates_[fold]);
     if (!models_[fold]) throw std::invalid_argument("this fold has been finished");
     Model& model = *models_[fold];
@@ -78,7 +78,7 @@ class DiscoveryOf final : public Discovery {
   }
 
   void finish(std::size_t fold) override {
-    check_fold(fold);
+    check_fold(fold), check_folds();
     if (!models_[fold]) return;
     const Model& model = *models_[fold];
     model.each_weight([&](std::uint64_t key, Real w) { evidence_.set_weight(key, fold, w); });
@@ -183,10 +183,11 @@ class DiscoveryOf final : public Discovery {
       models.push_back(learning ? new_model() : nullptr);
       if (learning) models.back()->restore(restore);
     }
-    evidence_.restore(restore);
+    auto evidence = evidence_.restored(restore);
     if (!restore.finished()) throw std::invalid_argument("the state has bytes left over");
     calibration_ = calibration, loss_ = loss, weight_ = weight;
     fits_ = std::move(fits), models_ = std::move(models);
+    evidence_.take(std::move(evidence));
   }
 
  private:
@@ -265,13 +266,18 @@ class DiscoveryOf final : public Discovery {
     throw DataError(rows.row(), "its values are too large for feature discovery; scale them");
   }
 
+  // The cells of a stream have no place for the weights of folds.
+  void check_folds() const {
+    if (models_.size() == 1) throw std::invalid_argument("a stream has no folds");
+  }
   void check_fold(std::size_t fold) const {
     if (fold >= models_.size()) throw std::invalid_argument("there is no such fold");
   }
 
   std::uint64_t signature() const {
-    return signature_of<DiscoveryOf>() + 64 * evidence_.redraws() + models_.size() +
-           (task_ == Task::regression ? 1u << 20 : 0u) + (options_.seed << 21);
+    const std::uint64_t sizes = 64 * evidence_.redraws() + models_.size() +
+                                (task_ == Task::regression ? 1u << 20 : 0u);
+    return signature_of<DiscoveryOf>() + Random::mixed(Random::mixed(options_.seed) + sizes);
   }
 
   DiscoveryOptions options_;

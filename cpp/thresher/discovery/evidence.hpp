@@ -132,8 +132,9 @@ class Evidence {
       io(key), io(std::vector<Real>(cell.numbers, cell.numbers + numbers()));
     });
   }
+  // The cells of a state; take() puts them in the place of the cells so far.
   template <class Restore>
-  void restore(Restore& io) {
+  lanes::LineStore<Real> restored(Restore& io) const {
     lanes::LineStore<Real> store = store_.empty();
     std::uint64_t cells = 0;
     for (io(cells); cells > 0; --cells) {
@@ -144,8 +145,9 @@ class Evidence {
       store.reserve(1, [](const lanes::Cell<Real>&) { return false; });
       std::copy(values.begin(), values.end(), store.put(key).numbers);
     }
-    store_ = std::move(store);
+    return store;
   }
+  void take(lanes::LineStore<Real>&& store) { store_ = std::move(store); }
 
  private:
   static constexpr std::size_t sums_size = sizeof(FeatureSums) / sizeof(Real);

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.block import Position
 from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.row_facts import RowFacts
 from thresher.errors import ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -43,6 +44,8 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "input": [source.identity(), source.facts()],
         "reading": source.reading_state,
         "phase": readings.phase,
+        "at_once": readings.at_once,
+        "groups": readings.groups,
         "rows": readings.rows,
         "width": str(readings.width),
         "position": None if at is None else at.to_json(),
@@ -74,8 +77,6 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     source : Source or MatrixSource
     options : RunOptions
     """
-    from thresher.discovery.readings import RowFacts
-
     path = options.checkpoint
     assert path is not None
     try:
@@ -85,6 +86,8 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     about = saved.about
     if about.get("run") != KIND:
         raise ModelFileError(f"{path}: is not from a discovery of features")
+    if not readings.seeded:
+        readings.take_seed(int(about["plan"]["seed"]))
     for name, value in asdict(readings.plan).items():
         _same(path, name, about["plan"].get(name), value)
     if readings.labels.state is None:
@@ -93,16 +96,16 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     _same(path, "the options of reading", about["input"][0], now)
     if isinstance(source, MatrixSource) and not source.is_unchanged(about["input"][1]):
         raise ModelFileError(f"{path}: the rows are not those of the run that wrote it")
+    if about.get("groups", "") != readings.groups:
+        raise ModelFileError(f"{path}: groups= is not that of the run that wrote it")
     outputs = len(readings.cores)
-    states, hashes, rows = (
-        saved.states[:outputs],
-        saved.states[outputs],
-        saved.states[outputs + 1 :],
-    )
+    states, hashes = saved.states[:outputs], saved.states[outputs]
+    rows = saved.states[outputs + 1 :]
     readings.restore(states)
     readings.labels.state = about["labels"]
     source.reading_state = about["reading"]
     readings.phase, readings.rows = about["phase"], about["rows"]
+    readings.at_once = about.get("at_once", 0)
     readings.width, readings.blocks = int(about["width"]), about["blocks"]
     at = about["position"]
     readings.position = None if at is None else Position.from_json(at)

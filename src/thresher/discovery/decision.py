@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.evidence import Evidence
-from thresher.discovery.feature_groups import GroupEvidence
+from thresher.discovery.feature_groups import GroupEvidence, groups_of
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
 from thresher.discovery.row_checks import Check
@@ -92,13 +92,8 @@ class Decision:
         self.numbered = width <= _WIDEST
         self.groups: GroupEvidence | None = None
         self._null = null if options.groups is not None else None
-        if isinstance(options.groups, str) and options.groups != "namespace":
-            raise ParameterError(
-                owner="FeatureDiscovery", parameter="feature_groups", value=options.groups,
-                allowed="an array with the group of each column, or 'namespace'",
-            )  # fmt: skip
         if options.groups is not None and not isinstance(options.groups, str):
-            self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
+            self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
         self.checks = [*evidence.checks, self._copies(sums)]
         self._known = evidence.names
@@ -189,11 +184,6 @@ class Decision:
             self.model = self._model(fit, source)
 
     def _group_by_namespace(self, source: Source | MatrixSource) -> None:
-        if not source.named:
-            raise ParameterError(
-                "feature_groups='namespace' needs a source whose features have names",
-                owner="FeatureDiscovery",
-            )
         names = (
             source.names(self.keys.tolist())
             if source.rereadable
@@ -315,14 +305,3 @@ class Decision:
             weight=None if joint is None else float(joint.weights[output, place]),
             wald=None if joint is None else float(joint.wald[output, place]),
         )
-
-
-def _groups_of(groups: Any, width: int) -> NDArray[Any]:
-    found = np.asarray(groups)
-    if found.shape != (width,):
-        raise ParameterError(
-            owner="FeatureDiscovery", parameter="feature_groups",
-            value=f"an array of shape {found.shape}",
-            allowed=f"the group of each of the {width} columns",
-        )  # fmt: skip
-    return found

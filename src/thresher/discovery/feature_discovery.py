@@ -6,7 +6,6 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -20,11 +19,17 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.evidence import Evidence
-from thresher.discovery.inputs import labels_of_rows, labels_of_source, plan_of
+from thresher.discovery.inputs import (
+    check_numbers,
+    labels_of_rows,
+    labels_of_source,
+    plan_of,
+)
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
 from thresher.errors import ParameterError, setting
+from thresher.training.lanes import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 
@@ -204,8 +209,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
             plan = plan_of(self, source, labels)
             readings = Readings(
-                plan, labels, effective_n_jobs(self.n_jobs), self.memory_limit or 1 << 31
+                plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
             )
+            readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
             self._finish(readings, source, run.observer)
         return self
@@ -243,7 +249,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
                 labels = labels_of_rows(self, y, classes)
                 source = MatrixSource(X, y, weights)
                 plan = plan_of(self, source, labels, form="stream")
-                readings = Readings(plan, labels, effective_n_jobs(self.n_jobs))
+                readings = Readings(plan, labels, threads_of(self.n_jobs, self._owner))
             else:
                 source = MatrixSource(X, y, weights)
             readings.partial(source)
@@ -273,6 +279,13 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         source, labels = MatrixSource(X, y, weights), labels_of_rows(self, y, classes)
         if groups is None:
             return source, labels, None
+        if self.form == "stream":
+            raise ParameterError(
+                "groups= is for folds, and form='stream' has none; use form='crossfit'",
+                owner=self._owner,
+                parameter="groups",
+            )
+        check_numbers(self)
         of_rows = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
         if of_rows.shape != (X.shape[0],):
             raise ParameterError("groups must have one entry for each row", owner=self._owner)

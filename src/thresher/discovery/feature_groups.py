@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.discovery.error_rates import ErrorRates
+from thresher.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,26 @@ class GroupEvidence:
             members,
             ErrorRates.of(np.maximum(strength, 0.0), np.maximum(against, 0.0), frequency),
         )
+
+
+def groups_of(groups: Any, width: int) -> NDArray[Any]:
+    """Return the group of each column as an array; raise ParameterError if it has another length.
+
+    Parameters
+    ----------
+    groups : array of shape (features,)
+    width : int
+        Number of columns.
+    """
+    found = np.asarray(groups)
+    if found.shape != (width,):
+        raise ParameterError(
+            owner="FeatureDiscovery",
+            parameter="feature_groups",
+            value=f"an array of shape {found.shape}",
+            allowed=f"the group of each of the {width} columns",
+        )
+    return found
 
 
 def _sd(variance: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The plan of a discovery: what decides the evidence, besides the rows."""
+"""What decides the evidence of a discovery, besides the rows."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.row_checks import RowChecks
+from thresher.discovery.row_facts import RowFacts
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
 
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
-_MODEL, _EVIDENCE = 128, 256  # bytes of a feature, about, in float32
+_MODEL = 128  # bytes of a feature, about, in float32
+_SMALL = 1e6  # values that the core never refuses
 
 
 class Readings:
@@ -56,6 +59,12 @@ class Readings:
         Number of rows in the reading so far.
     width : int
         The largest feature number so far, plus 1.
+    seeded : bool
+        Whether the seed was given; if not, a resumed run takes that of its checkpoint.
+    groups : str
+        Digest of the groups of rows, for a checkpoint.
+    at_once : int
+        Number of folds that learn in one reading; 0 before the first reading.
     """
 
     def __init__(
@@ -63,8 +72,9 @@ class Readings:
     ) -> None:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
-        self.memory_limit = memory_limit
+        self.memory_limit, self.at_once = memory_limit, 0
         self.phase = self.rows = self.width = 0
+        self.seeded, self.groups = True, ""
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
         self.facts: RowFacts | None = None  # of the rows of a matrix
@@ -85,6 +95,12 @@ class Readings:
             raise OutOfMemoryError(
                 f"not enough memory for the evidence of {plan.width} features"
             ) from None
+
+    def take_seed(self, seed: int) -> None:
+        """Set the seed, before the first reading."""
+        self.plan = replace(self.plan, seed=seed)
+        self.dealer = FoldDealer(self.plan.folds, seed)
+        self.cores = [self._core(output) for output in range(len(self.cores))]
 
     def evidence(self) -> Evidence:
         """Return all that the readings have found."""
@@ -117,6 +133,8 @@ class Readings:
         """
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
+            if groups is not None:
+                self.groups = blake2b(groups.tobytes(), digest_size=16).hexdigest()
         if options.resume:
             checkpointing.resume(self, source, options)
         phases = self._phases(source)
@@ -142,6 +160,7 @@ class Readings:
                 self._end(phases[self.phase], source)
         if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
+        self._check_classes()
 
     def partial(self, source: MatrixSource) -> None:
         """Read more rows of a stream.
@@ -151,22 +170,36 @@ class Readings:
         source : MatrixSource
         """
         self.facts = self._prepared = None
+        self._try(source)
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
                 self._work(_Phase("stream"), visit, pool, None)
         self._check_matrix(source)
 
+    def _try(self, source: MatrixSource) -> None:
+        """Raise DataError if the core refuses a row, before any row is learned."""
+        X, y = source.block.X, self.labels.targets(source.block)[0]
+        values = X.data if hasattr(X, "indptr") else X
+        if max(float(np.abs(each).max(initial=0.0)) for each in (values, y)) < _SMALL:
+            return
+        trial = _core.make_discovery(self.plan.task, "hashed", self.plan.dtype, self.plan.width, 1)
+        batch = as_batch(X)
+        batch.set_targets(y, np.zeros(len(y)))  # rows of weight 0 are only checked
+        try:
+            trial.stream(batch, 0)
+        except _core.DataError as error:
+            raise source.block.located(error) from None
+
     def _phases(self, source: Source | MatrixSource) -> list[_Phase]:
         if self.plan.form == "stream":
             return [_Phase("stream")]
         folds = list(range(self.plan.folds))
-        at_once = len(folds)
         size = self.plan.width or source.distinct or 0
-        if size * (_MODEL * len(folds) * len(self.cores)) > self.memory_limit:
-            at_once = max(1, self.memory_limit // max(1, size * _MODEL * len(self.cores)))
-        learning = [
-            _Phase("learn", tuple(folds[i : i + at_once])) for i in range(0, len(folds), at_once)
-        ]
+        if not self.at_once:  # else the checkpoint of a resumed run says it
+            most = self.memory_limit // max(1, size * _MODEL * len(self.cores))
+            self.at_once = int(min(len(folds), max(1, most)))
+        step = self.at_once
+        learning = [_Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
         return [*learning, _Phase("score")]
 
     def _visits(self, source: Source | MatrixSource) -> Iterator[Visit]:
@@ -253,7 +286,7 @@ class Readings:
             return
         p, (_, lengths, hashes) = np.stack([each[0] for each in found]), found[0]
         if not prepared.in_memory:
-            self.checks.add(prepared.y, p, lengths, hashes)
+            self._check(prepared.y, block.weights, p, lengths, hashes)
             return
         if self.facts is None:
             self.facts = RowFacts.of(len(self.cores), block.rows)
@@ -282,8 +315,35 @@ class Readings:
         assert self.facts is not None
         targets = self.labels.targets(source.block)
         y = np.stack([targets[output] for output in range(len(self.cores))])
-        self.checks.add(y, self.facts.p, self.facts.lengths, self.facts.hashes)
+        self._check(y, source.block.weights, self.facts.p, self.facts.lengths, self.facts.hashes)
         self.facts = self._prepared = None
+
+    def _check_classes(self) -> None:
+        """Raise DataError if all rows are of one class."""
+        classes = self.labels.classes
+        if classes is None:
+            return
+        rows, positive = self.checks.rows, self.checks.sums["y"]
+        present = np.array([positive[0] < rows, positive[0] > 0])
+        if len(classes) > 2:
+            present = positive > 0
+        if present.sum() < 2:
+            raise DataError(
+                f"a classifier needs rows of at least 2 classes; found {classes[present].tolist()}"
+            )
+
+    def _check(
+        self,
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        p: NDArray[np.float64],
+        lengths: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+    ) -> None:
+        """Add the next rows to the checks, without those of weight 0."""
+        if weights is not None and not (used := np.asarray(weights) > 0).all():
+            y, p, lengths, hashes = y[:, used], p[:, used], lengths[used], hashes[used]
+        self.checks.add(y, p, lengths, hashes)
 
     # ---- pickles -------------------------------------------------------------------------------
 
@@ -307,33 +367,6 @@ class Readings:
         self.names = _core.NameTable()
         for key, name in state["names"].items():
             self.names.add(key, name)
-
-
-@dataclass(frozen=True)
-class RowFacts:
-    """What a reading knows of the rows of a matrix, in their stored order.
-
-    Attributes
-    ----------
-    p : array of shape (outputs, rows)
-        Honest predictions.
-    lengths : array of int64 of shape (rows,)
-        Number of nonzero values.
-    hashes : array of uint64 of shape (rows,)
-    """
-
-    p: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    hashes: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, outputs: int, rows: int) -> RowFacts:
-        """Return empty facts."""
-        return cls(np.zeros((outputs, rows)), np.zeros(rows, np.int64), np.zeros(rows, np.uint64))
-
-    def put(self, rows: Any, p: Any, lengths: Any, hashes: Any) -> None:
-        """Set the facts of some rows."""
-        self.p[:, rows], self.lengths[rows], self.hashes[rows] = p, lengths, hashes
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ class EvidenceSums:
         parts : sequence of EvidenceSums
             Of different rows, and with different seeds of the redraws.
         """
+        parts = [part for part in parts if len(part.keys)] or list(parts[:1])
         if len({(part.redraws, part.redrawn_D is None) for part in parts}) != 1:
             raise ParameterError("sums of evidence need the same task and number of redraws")
         keys = np.unique(np.concatenate([part.keys for part in parts]))
