@@ -13,6 +13,7 @@ from thresher.discovery.feature_discovery import FeatureDiscovery
 from thresher.discovery.inputs import labels_of_source, plan_of
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.readings import Readings
+from thresher.distributed.options import ClusterOptions
 from thresher.distributed.ray.cluster import Cluster
 from thresher.distributed.shards import Shards, find_shards
 from thresher.distributed.survey import map_in_process
@@ -79,6 +80,7 @@ def discover(
     >>> found.selected_.tolist()
     [3]
     """
+    ClusterOptions(address=address, workers=workers, parts=parts, reading=reading).check()
     shards = find_shards(data, reading, parts, None)
     whole = _source_of(shards)
     with all_or_nothing(discovery):
