@@ -47,7 +47,7 @@ def oracle_of(rows: Rows, form: str, task: str, redraws: int, seed: int) -> orac
 def run(made: _core.Discovery, rows: Rows, form: str, batch: Any = None) -> np.ndarray:
     batch = batch or rows.batch()
     if form == "stream":
-        return made.stream(batch, 0, rows.order)
+        return made.stream(batch, 0, rows.order)[0]
     return crossfitted(made, rows, batch)
 
 
@@ -111,7 +111,7 @@ def test_the_oracle_of_a_long_stream(task: str) -> None:
     """Thresholds, pooled lanes and calibration matter after some hundred rows."""
     rows = rows_of(9, task, rows=600, width=5, density=1.0)
     made = core(task, 5, redraws=5, seed=3)
-    p = made.stream(rows.batch(), 0, rows.order)
+    p = made.stream(rows.batch(), 0, rows.order)[0]
     expected = oracle_of(rows, "stream", task, 5, 3)
     near(dense_sums(made, 5, 5), expected, task, 1e-8)
     np.testing.assert_allclose(p, expected.p, rtol=1e-8)
@@ -154,13 +154,13 @@ def test_slices_and_stores_change_no_bit(
     ends = [0, *sorted(cuts), 60]
     parts, batch = list(pairwise(ends)), rows.batch()
     if form == "stream":
-        p = [pieces.stream(batch, 0, rows.order, *part) for part in parts]
+        p = [pieces.stream(batch, 0, rows.order, *part)[0] for part in parts]
     else:
         for fold in (2, 0, 1):
             for part in parts:
                 pieces.learn(batch, rows.folds, fold, rows.order, *part)
             pieces.finish(fold)
-        p = [pieces.score(batch, rows.folds, 0, rows.order, *part) for part in parts]
+        p = [pieces.score(batch, rows.folds, 0, rows.order, *part)[0] for part in parts]
     np.testing.assert_array_equal(np.concatenate(p), expected)
     same(pieces, whole)
 
@@ -198,7 +198,7 @@ def test_folds_learn_together_or_one_after_the_other(task: str, dtype: str) -> N
     for fold in (1, 2, 0):
         together.finish(fold)
     together.finish(1)  # once more: nothing happens
-    np.testing.assert_array_equal(together.score(batch, rows.folds, 0, rows.order), expected)
+    np.testing.assert_array_equal(together.score(batch, rows.folds, 0, rows.order)[0], expected)
     same(together, alone)
     assert together.state() == alone.state()
 
@@ -233,7 +233,7 @@ def test_a_state_continues_with_the_same_bits(
     steps: list[Any] = []
     for part in ((0, 1), (1, 33), (33, 90)):
         if form == "stream":
-            steps.append(lambda d, part=part: d.stream(batch, 0, rows.order, *part))
+            steps.append(lambda d, part=part: d.stream(batch, 0, rows.order, *part)[0])
     if form == "crossfit":
         for fold in range(3):
             steps += [
@@ -242,7 +242,7 @@ def test_a_state_continues_with_the_same_bits(
                 lambda d, f=fold: d.finish(f),
             ]
         steps += [
-            lambda d, part=part: d.score(batch, rows.folds, 0, rows.order, *part)
+            lambda d, part=part: d.score(batch, rows.folds, 0, rows.order, *part)[0]
             for part in ((0, 20), (20, 90))
         ]
     pieces, found = made_for(form, task, rows, store="hashed", **options), []

@@ -100,7 +100,7 @@ def crossfitted(made: _core.Discovery, rows: Rows, batch: Any = None, folds: int
     for fold in range(folds):
         made.learn(batch, rows.folds, fold, rows.order)
         made.finish(fold)
-    return made.score(batch, rows.folds, 0, rows.order)
+    return made.score(batch, rows.folds, 0, rows.order)[0]
 
 
 def near(found: dict[str, np.ndarray], oracle: Evidence, task: str, tolerance: float) -> None:

@@ -63,6 +63,11 @@ class Evidence {
   void open(Rows<Real>& rows) {
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     row_ = lanes::cells_of(rows, store_, work_);
+    constexpr std::size_t line = 64 / sizeof(Real);
+    for (std::size_t k = 0; k < row_.n; ++k) {  // cells of later rows
+      const Real* const cell = row_.first.numbers + row_.later[k] * row_.stride;
+      for (std::size_t i = 0; i < row_.stride; i += line) __builtin_prefetch(cell + i, 1);
+    }
     for (auto* numbers : {&first_, &second_, &weights_}) numbers->resize(row_.n);
   }
   // The inner product with the weights of a fold; returns the weights, too.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.block import Position
 from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.row_facts import RowFacts
 from thresher.errors import ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -52,9 +53,13 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "dealer": readings.dealer.state,
         "digests": readings.digests.state,
         "checks": readings.checks.state,
+        "facts": readings.facts is not None,
     }
-    p = b"" if readings.p is None else readings.p.tobytes()
-    states = [*readings.states(), readings.checks.hashes, p]
+    facts = readings.facts
+    rows = [] if facts is None else [facts.p, facts.lengths, facts.hashes]
+    states = [
+        *readings.states(), readings.checks.hashes, *(array.tobytes() for array in rows)
+    ]  # fmt: skip
     names = dict(readings.names.names)
     digest = TrainingCheckpoint(about, states, names=names or None).write(options.checkpoint)
     options.observer.tell("checkpoint", examples=readings.rows, digest=digest)
@@ -93,7 +98,9 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
         raise ModelFileError(f"{path}: the rows are not those of the run that wrote it")
     if about.get("groups", "") != readings.groups:
         raise ModelFileError(f"{path}: groups= is not that of the run that wrote it")
-    *states, hashes, p = saved.states
+    outputs = len(readings.cores)
+    states, hashes = saved.states[:outputs], saved.states[outputs]
+    rows = saved.states[outputs + 1 :]
     readings.restore(states)
     readings.labels.state = about["labels"]
     source.reading_state = about["reading"]
@@ -104,7 +111,13 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     readings.position = None if at is None else Position.from_json(at)
     readings.dealer.state, readings.digests.state = about["dealer"], about["digests"]
     readings.checks.restore(about["checks"], hashes)
-    readings.p = np.frombuffer(p).reshape(len(states), -1).copy() if p else None
+    if about["facts"]:
+        p, lengths, of_rows = rows
+        readings.facts = RowFacts(
+            np.frombuffer(p).reshape(outputs, -1).copy(),
+            np.frombuffer(lengths, np.int64).copy(),
+            np.frombuffer(of_rows, np.uint64).copy(),
+        )
     for key, word in (saved.names or {}).items():
         readings.names.add(key, word)
     options.observer.tell("resumed", examples=readings.rows, digest=saved.digest)

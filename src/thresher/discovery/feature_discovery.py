@@ -18,6 +18,7 @@ from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.discovery.decision import Decision, Options
+from thresher.discovery.evidence import Evidence
 from thresher.discovery.inputs import (
     check_numbers,
     labels_of_rows,
@@ -60,7 +61,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     task : {"auto", "classification", "regression"}, default="auto"
         What the labels are.
     refit : bool, default=False
-        Fit a model of the selected features, for `predict`.
+        Fit a model of the selected features, for `predict` and the weights in `findings`. It needs
+        one more reading of a source.
     feature_groups : array of shape (features,), or "namespace", optional
         Select whole groups of features: the group of each column. "namespace": groups are the
         namespaces of a source with named features.
@@ -322,14 +324,30 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     def _finish(
         self, readings: Readings, source: Source | MatrixSource | None, observer: Observer
     ) -> None:
-        """Keep what the readings found, and decide."""
-        plan, labels = readings.plan, readings.labels
+        self.take(readings.evidence(), source, observer)
+        self._readings = readings if readings.plan.form == "stream" else None
+
+    def take(
+        self,
+        evidence: Evidence,
+        source: Source | MatrixSource | None = None,
+        observer: Observer | None = None,
+    ) -> Self:
+        """Select features by evidence that was measured elsewhere, for example in parts.
+
+        Parameters
+        ----------
+        evidence : thresher.discovery.Evidence
+        source : Source or MatrixSource, optional
+            The rows, for names of features and for a joint fit.
+        observer : Observer, optional
+            Receives warnings.
+        """
+        observer = observer or Observer()
         self.__dict__.pop("classes_", None)
-        if labels.classes is not None:
-            self.classes_ = labels.classes
-        if source is not None and not isinstance(source, MatrixSource):
-            self.n_features_in_ = plan.width or readings.width
-        self.n_rows_ = readings.rows
+        if evidence.labels.classes is not None:
+            self.classes_ = evidence.labels.classes
+        self.n_features_in_, self.n_rows_ = evidence.width, evidence.rows
         options = Options(
             fdr=float(self.fdr),
             expected_false=self.expected_false,
@@ -337,14 +355,14 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             refit=bool(self.refit),
             groups=self.feature_groups,
         )
-        decision = Decision(readings, options, self.n_features_in_)
+        decision = Decision(evidence, options)
         if source is not None:
-            decision.conclude(source, readings, observer)
+            decision.conclude(source, observer)
             for check in decision.checks:
                 if not check.fine:
                     observer.warn(f"{self._owner}: {check}", DiscoveryWarning)
-        self._decision = decision
-        self._readings = readings if plan.form == "stream" else None
+        self._decision, self._readings = decision, None
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

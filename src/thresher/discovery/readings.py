@@ -19,9 +19,11 @@ from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
+from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer
 from thresher.discovery.plan import DiscoveryPlan
-from thresher.discovery.row_checks import RowChecks, row_facts
+from thresher.discovery.row_checks import RowChecks
+from thresher.discovery.row_facts import RowFacts
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
@@ -75,7 +77,8 @@ class Readings:
         self.seeded, self.groups = True, ""
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
-        self.p: NDArray[np.float64] | None = None  # predictions of the rows of a matrix
+        self.facts: RowFacts | None = None  # of the rows of a matrix
+        self._prepared: _Prepared | None = None  # the block that was visited last
         self.position: Position | None = None
         self.blocks = 0
         self.digests = InputDigests()
@@ -99,9 +102,17 @@ class Readings:
         self.dealer = FoldDealer(self.plan.folds, seed)
         self.cores = [self._core(output) for output in range(len(self.cores))]
 
-    def sums(self) -> list[EvidenceSums]:
-        """Return the sums of each output."""
-        return [EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores]
+    def evidence(self) -> Evidence:
+        """Return all that the readings have found."""
+        return Evidence(
+            plan=self.plan,
+            labels=self.labels,
+            sums=[EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores],
+            checks=[*self.checks.checks(), calibration([core.facts() for core in self.cores])],
+            rows=self.rows,
+            width=self.plan.width or self.width,
+            names=dict(self.names.names),
+        )
 
     # ---- runs ----------------------------------------------------------------------------------
 
@@ -147,7 +158,7 @@ class Readings:
                         checkpointing.write(self, source, options)
                         written = time.monotonic()
                 self._end(phases[self.phase], source)
-        if isinstance(source, MatrixSource) and self.p is not None:
+        if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
         self._check_classes()
 
@@ -158,7 +169,7 @@ class Readings:
         ----------
         source : MatrixSource
         """
-        self.p = None
+        self.facts = self._prepared = None
         self._try(source)
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
@@ -226,6 +237,8 @@ class Readings:
                 for fold in phase.folds:
                     core.finish(fold)
         self.phase += 1
+        if not isinstance(source, MatrixSource):
+            self._prepared = None
         self.position, self.blocks = None, 0
         if self.phase < len(self._phases(source)):
             self.rows = 0
@@ -241,18 +254,13 @@ class Readings:
         groups: NDArray[np.int64] | None,
     ) -> None:
         block = visit.block
-        targets = self.labels.targets(block)
-        y = np.stack([targets[output] for output in range(len(self.cores))])
-        in_memory = not hasattr(block, "native")
-        self._grow(int(block.width))
-        rows: Any = block
-        batches = [as_batch(rows.X) if in_memory else block.batch for _ in self.cores]
-        for batch, target in zip(batches, y, strict=True):
-            batch.set_targets(target, block.weights)
-        folds = self._folds(phase, visit, y, groups, in_memory)
-        first = 0 if in_memory and phase.name != "stream" else self.rows - (
-            visit.first if in_memory else 0
-        )  # fmt: skip
+        if self._prepared is None or self._prepared.block is not block:
+            self._prepared = self._prepare(phase, block, groups)
+        prepared = self._prepared
+        folds = prepared.folds
+        first = self.rows
+        if prepared.in_memory:
+            first = first - visit.first if phase.name == "stream" else 0
         place = visit.order, visit.first, visit.last
 
         def work(core: _core.Discovery, batch: _core.Batch, fold: int) -> Any:
@@ -264,7 +272,7 @@ class Readings:
 
         tasks = [
             (core, batch, fold)
-            for core, batch in zip(self.cores, batches, strict=True)
+            for core, batch in zip(self.cores, prepared.batches, strict=True)
             for fold in (phase.folds or (0,))
         ]
         try:
@@ -276,51 +284,39 @@ class Readings:
         self.rows += visit.last - visit.first
         if phase.name == "learn":
             return
-        p = np.stack(found)
-        if in_memory:
-            if self.p is None:
-                self.p = np.zeros((len(self.cores), block.rows))
-            rows = slice(visit.first, visit.last)
-            self.p[:, rows if visit.order is None else visit.order[rows]] = p
+        p, (_, lengths, hashes) = np.stack([each[0] for each in found]), found[0]
+        if not prepared.in_memory:
+            self._check(prepared.y, block.weights, p, lengths, hashes)
             return
-        native = block.native
-        self._check(y, p, block.weights, (native.starts, native.keys, native.values))
+        if self.facts is None:
+            self.facts = RowFacts.of(len(self.cores), block.rows)
+        rows: Any = slice(visit.first, visit.last)
+        self.facts.put(rows if visit.order is None else visit.order[rows], p, lengths, hashes)
 
-    def _folds(
-        self,
-        phase: _Phase,
-        visit: Visit,
-        y: NDArray[np.float64],
-        groups: NDArray[np.int64] | None,
-        in_memory: bool,
-    ) -> NDArray[np.int64]:
-        """Return the folds of all rows of the block."""
-        if phase.name == "stream":
-            return np.zeros(0, np.int64)
-        if in_memory:  # the block has all rows, and its folds stay the same
-            self.dealer.restart()
-        strata = np.zeros(y.shape[1], np.int64)
-        if self.plan.task == "classification":
-            strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
-        return self.dealer.deal(strata, groups)
-
-    def _grow(self, width: int) -> None:
-        self.width = max(self.width, width or 2**64)
-        if self.plan.store == "dense" and self.width > self.plan.width:
-            raise DataError(f"a feature number is not below {self.plan.width}")
+    def _prepare(self, phase: _Phase, block: Any, groups: NDArray[np.int64] | None) -> _Prepared:
+        """Return targets, batches and folds of a block."""
+        targets = self.labels.targets(block)
+        y = np.stack([targets[output] for output in range(len(self.cores))])
+        in_memory = not hasattr(block, "native")
+        self.width = max(self.width, int(block.width) or 2**64)
+        batches = [as_batch(block.X) if in_memory else block.batch for _ in self.cores]
+        for batch, target in zip(batches, y, strict=True):
+            batch.set_targets(target, block.weights)
+        folds = np.zeros(0, np.int64)
+        if phase.name != "stream":
+            strata = np.zeros(y.shape[1], np.int64)
+            if self.plan.task == "classification":
+                strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
+            folds = self.dealer.deal(strata, groups)
+        return _Prepared(block, in_memory, y, batches, folds)
 
     def _check_matrix(self, source: MatrixSource) -> None:
         """Check the rows of a matrix in their stored order."""
-        assert self.p is not None
-        block = source.block
-        targets = self.labels.targets(block)
-        step = max(1, (1 << 22) // max(1, block.width if not hasattr(block.X, "indptr") else 64))
-        for first in range(0, block.rows, step):
-            rows = slice(first, min(block.rows, first + step))
-            y = np.stack([targets[output][rows] for output in range(len(self.cores))])
-            weights = None if block.weights is None else block.weights[rows]
-            self._check(y, self.p[:, rows], weights, block.X[rows])
-        self.p = None
+        assert self.facts is not None
+        targets = self.labels.targets(source.block)
+        y = np.stack([targets[output] for output in range(len(self.cores))])
+        self._check(y, source.block.weights, self.facts.p, self.facts.lengths, self.facts.hashes)
+        self.facts = self._prepared = None
 
     def _check_classes(self) -> None:
         """Raise DataError if all rows are of one class."""
@@ -339,14 +335,15 @@ class Readings:
     def _check(
         self,
         y: NDArray[np.float64],
-        p: NDArray[np.float64],
         weights: NDArray[np.float64] | None,
-        rows: Any,
+        p: NDArray[np.float64],
+        lengths: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
     ) -> None:
         """Add the next rows to the checks, without those of weight 0."""
-        used = np.ones(y.shape[1], bool) if weights is None else np.asarray(weights) > 0
-        lengths, hashes = row_facts(rows, y)
-        self.checks.add(y[:, used], p[:, used], lengths[used], hashes[used])
+        if weights is not None and not (used := np.asarray(weights) > 0).all():
+            y, p, lengths, hashes = y[:, used], p[:, used], lengths[used], hashes[used]
+        self.checks.add(y, p, lengths, hashes)
 
     # ---- pickles -------------------------------------------------------------------------------
 
@@ -360,7 +357,8 @@ class Readings:
             core.restore(state)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cores": self.states(), "names": dict(self.names.names)}
+        changed = {"cores": self.states(), "names": dict(self.names.names), "_prepared": None}
+        return {**self.__dict__, **changed}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -369,6 +367,17 @@ class Readings:
         self.names = _core.NameTable()
         for key, name in state["names"].items():
             self.names.add(key, name)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A block with targets, a batch for each output, and folds."""
+
+    block: Any
+    in_memory: bool
+    y: NDArray[np.float64]
+    batches: Sequence[_core.Batch]
+    folds: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
