@@ -11,7 +11,8 @@ from thresher.discovery.error_rates import ErrorRates
 
 
 def counted(strength, redrawn, rows):
-    """Count for each feature, from the definitions."""
+    """Count for each feature, from the definitions, in single precision."""
+    strength, redrawn = strength.astype(np.float32), redrawn.astype(np.float32)
     features, redraws = redrawn.shape
     expected, q, p, alike = (np.zeros(features) for _ in range(4))
     bins = [int(np.floor(2 * np.log2(max(r, 1.0)))) for r in rows]

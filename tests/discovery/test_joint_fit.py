@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
 
 import thresher
 from support.files import svmlight
@@ -22,54 +21,53 @@ def rows(seed=0, n=400):
     return rng, X, signal
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_weights_are_those_of_a_logistic_regression(weighted, sparse):
-    rng, X, signal = rows()
-    y = (signal + rng.logistic(size=len(X)) > 0).astype(float)
-    h = rng.choice([0.0, 0.5, 1.0, 3.0], len(X)) if weighted else None
-    fit = JointFit.of(sp.csr_matrix(X) if sparse else X, y[None], h, classifies=True, ridge=1e-9)
-    expected = LogisticRegression(C=1e12, tol=1e-12, max_iter=10_000, solver="newton-cg")
-    scale = np.sqrt((X**2).mean(axis=0))
-    expected.fit(X / scale, y, sample_weight=h)
-    np.testing.assert_allclose(fit.weights[0], expected.coef_[0] / scale, rtol=1e-4)
-    np.testing.assert_allclose(fit.intercepts, expected.intercept_, rtol=1e-4, atol=1e-6)
-    D, p = np.c_[X, np.ones(len(X))], expected.predict_proba(X / scale)[:, 1]
-    v = p * (1 - p) * (1.0 if h is None else h)
-    errors = np.sqrt(np.diag(np.linalg.inv(D.T @ (D * v[:, None]))))
-    np.testing.assert_allclose(fit.wald[0], fit.weights[0] / errors[:-1], rtol=1e-3)
-    assert fit.stands().tolist()[:3] == [True, True, True]
-    np.testing.assert_array_equal(fit.stands(least=1e9), False)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_weights_are_those_of_least_squares(weighted):
-    rng, X, signal = rows(1)
-    y = 1e6 + 1e3 * (signal + rng.normal(size=len(X)))
-    h = rng.choice([0.5, 1.0, 3.0], len(X)) if weighted else np.ones(len(X))
-    fit = JointFit.of(X, y[None], h if weighted else None, classifies=False, ridge=1e-9)
-    D = np.c_[X, np.ones(len(X))]
-    cross = D.T @ (D * h[:, None])
-    expected = np.linalg.solve(cross, D.T @ (h * y))
-    np.testing.assert_allclose(fit.weights[0], expected[:-1], rtol=1e-6, atol=1e-3)
-    np.testing.assert_allclose(fit.intercepts[0], expected[-1], rtol=1e-9)
-    variance = (h * (y - D @ expected) ** 2).sum() / (h.sum() - 5)
-    errors = np.sqrt(variance * np.diag(np.linalg.inv(cross)))
-    np.testing.assert_allclose(fit.wald[0], (expected / errors)[:-1], rtol=1e-4, atol=1e-6)
-
-
-def test_the_penalty_is_of_scaled_columns():
-    rng, X, signal = rows(2)
-    y = (signal + rng.logistic(size=len(X)) > 0).astype(float)
-    fit = JointFit.of(X, y[None], None, classifies=True, ridge=5.0)
-    scale = np.sqrt((X**2).mean(axis=0))
-    D, sign = np.c_[X / scale, np.ones(len(X))], 2 * y - 1
+def penalised(X, y, h, classifies):
+    """Minimise the loss with a penalty of 1 on columns with mean square 1, directly."""
+    scale = np.r_[np.sqrt((X**2).mean(axis=0)), 1.0]
+    D, penalty = np.c_[X, np.ones(len(X))] / scale, np.r_[np.ones(X.shape[1]), 0.0]
 
     def loss(c):
-        return np.logaddexp(0, -sign * (D @ c)).sum() + 2.5 * (c @ c)
+        f = D @ c
+        each = np.logaddexp(0, f) - y * f if classifies else (y - f) ** 2 / 2
+        return h @ each + (penalty * c * c).sum() / 2
 
-    expected = minimize(loss, np.zeros(5), tol=1e-10).x
-    np.testing.assert_allclose(fit.weights[0] * scale, expected[:-1], rtol=1e-4, atol=1e-5)
+    def slope(c):
+        p = 1 / (1 + np.exp(-(D @ c))) if classifies else D @ c
+        return D.T @ (h * (p - y)) + penalty * c
+
+    c = minimize(loss, np.zeros(D.shape[1]), jac=slope, tol=1e-12, options={"gtol": 1e-9}).x
+    p = 1 / (1 + np.exp(-(D @ c)))
+    v = h * (p * (1 - p) if classifies else 1.0)
+    inverse = np.linalg.inv(D.T @ (D * v[:, None]) + np.diag(penalty))
+    sd = 1.0 if classifies else np.sqrt((h * (y - D @ c) ** 2).sum() / (h.sum() - len(c)))
+    return c / scale, sd * np.sqrt(np.diag(inverse)) / scale
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_weights_and_errors_equal_a_direct_computation(classifies, weighted, sparse):
+    rng, X, signal = rows()
+    noisy = signal + rng.logistic(size=len(X))
+    y = (noisy > 0).astype(float) if classifies else 10 + 3 * noisy
+    h = rng.choice([0.0, 0.5, 1.0, 3.0], len(X)) if weighted else np.ones(len(X))
+    given = sp.csr_matrix(X) if sparse else X
+    fit = JointFit.of(given, y[None], h if weighted else None, classifies=classifies)
+    weights, errors = penalised(X, y, h, classifies)
+    np.testing.assert_allclose(fit.weights[0], weights[:-1], rtol=1e-3, atol=1e-5 * abs(weights[0]))
+    np.testing.assert_allclose(fit.intercepts[0], weights[-1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fit.wald[0], (weights / errors)[:-1], rtol=1e-3, atol=1e-4)
+    assert fit.stands().tolist()[:3] == [True, True, True]
+    assert not fit.stands(least=1e9).any()
+
+
+def test_units_of_targets_and_columns_do_not_matter():
+    rng, X, signal = rows(1)
+    y = signal + rng.normal(size=len(X))
+    fit = JointFit.of(X, y[None], None, classifies=False)
+    far = JointFit.of(X * 1e6, y[None] * 1e6 + 1e9, None, classifies=False)
+    np.testing.assert_allclose(far.weights, fit.weights, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(far.wald, fit.wald, rtol=1e-4, atol=1e-4)
 
 
 def test_separable_and_copied_columns_have_an_answer():

@@ -6,12 +6,11 @@ import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher.discovery import row_checks
-from thresher.discovery.row_checks import Check, RowChecks, row_facts
+from thresher.discovery.row_checks import Check, RowChecks
 
 ROWS = 3000
 
@@ -137,29 +136,6 @@ def test_blocks_and_states_change_nothing(cuts, task):
     for one, two in zip(whole.checks(), parts.checks(), strict=True):
         assert one.value == pytest.approx(two.value, rel=1e-6, abs=1e-6)
         assert (one.name, one.fine) == (two.name, two.fine)
-
-
-def test_facts_of_rows():
-    rng = np.random.default_rng(0)
-    X = sp.random(50, 20, 0.3, format="csr", random_state=rng)
-    X.data[::5] = 0.0  # stored zeros
-    y = rng.integers(0, 2, (1, 50)).astype(float)
-    lengths, hashes = row_facts(X, y)
-    np.testing.assert_array_equal(lengths, (X.toarray() != 0).sum(axis=1))
-    assert len(set(hashes.tolist())) == len({
-        (tuple(row), label) for row, label in zip(X.toarray().tolist(), y[0].tolist(), strict=True)
-    })  # fmt: skip
-    for other in (X.toarray(), (X.indptr, X.indices, X.data), X.astype(np.float64)):
-        for found, expected in zip(row_facts(other, y), (lengths, hashes), strict=True):
-            np.testing.assert_array_equal(found, expected)
-    part = row_facts(X[7:20], y[:, 7:20])
-    np.testing.assert_array_equal(part[1], hashes[7:20])
-    labels = row_facts(X, 1 - y)[1]
-    assert (labels != hashes).all()  # the label is part of the row
-    X.data[1] += 1e-12
-    assert (row_facts(X, y)[1] != hashes).sum() == 1
-    negative = np.array([[-0.0, 1.0]]), np.zeros((1, 1))
-    assert row_facts(*negative)[1] == row_facts(np.array([[0.0, 1.0]]), negative[1])[1]
 
 
 def test_a_check_as_json_and_text():

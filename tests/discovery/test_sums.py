@@ -89,12 +89,12 @@ def test_z_by_its_definition():
         np.array([[0.3, -0.3], [0.0, 0.6], [0.0, 0.0]], np.float32),
     )  # fmt: skip
     np.testing.assert_allclose(sums.z(), [2.0, -3.0, 0.0])
-    expected = [[1 / np.sqrt(1.1), -1 / np.sqrt(0.9)], [2 / np.sqrt(0.5), 0.0], [0.0, 0.0]]
+    expected = [[1 / np.sqrt(1.1), 1 / np.sqrt(0.9)], [2 / np.sqrt(0.5), 0.0], [0.0, 0.0]]
     np.testing.assert_allclose(sums.redrawn_z(), expected, rtol=1e-6)
     flipped = EvidenceSums(*(getattr(sums, n) for n in (
         "keys", "rows", "S", "realised", "predicted", "redrawn_S",
     )), None)  # fmt: skip
-    np.testing.assert_allclose(flipped.redrawn_z()[:2], [[1.0, -1.0], [2.0, 0.0]])
+    np.testing.assert_allclose(flipped.redrawn_z()[:2], [[1.0, 1.0], [2.0, 0.0]])
 
 
 def test_sums_of_other_redraws_or_tasks_are_refused():
