@@ -244,7 +244,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         with all_or_nothing(self):
             readings = self.__dict__.get("_readings")
             first = readings is None
-            X, y, weights = self._rows(X, y, sample_weight, reset=first)
+            X, y, weights = self._rows(X, y, sample_weight, reset=first, least=1)
             if readings is None:
                 labels = labels_of_rows(self, y, classes)
                 source = MatrixSource(X, y, weights)
@@ -297,7 +297,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             )
         return source, labels, of_rows
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Any]:
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2
+    ) -> tuple[Any, Any, Any]:
         X, y = validate_data(
             self,
             X,
@@ -307,7 +309,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
             order="C",
-            ensure_min_samples=2,
+            ensure_min_samples=least,
             y_numeric=self.task == "regression",
         )
         if y.dtype.kind == "O":
