@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from thresher.atomic import all_or_nothing
@@ -28,10 +29,16 @@ from thresher.discovery.inputs import (
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
-from thresher.errors import ParameterError, setting
+from thresher.errors import ParameterError
 from thresher.training.lanes import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
+
+
+def _streams(self: FeatureDiscovery) -> bool:
+    if self.form not in ("auto", "stream"):
+        raise AttributeError(f"partial_fit is a stream: form={self.form!r} cannot be used")
+    return True
 
 
 class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, BaseEstimator):
@@ -216,6 +223,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             self._finish(readings, source, run.observer)
         return self
 
+    @available_if(_streams)
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> Self:
@@ -235,12 +243,6 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         """
         if is_source(X):
             raise ParameterError("partial_fit takes rows; fit takes a source", owner=self._owner)
-        if self.form not in ("auto", "stream"):
-            raise ParameterError(
-                ("partial_fit is a stream: ", setting("form", self.form), " cannot be used"),
-                owner=self._owner,
-                parameter="form",
-            )
         with all_or_nothing(self):
             readings = self.__dict__.get("_readings")
             first = readings is None
