@@ -23,7 +23,7 @@ def rows(seed=0, n=400):
 
 def penalised(X, y, h, classifies):
     """Minimise the loss with a penalty of 1 on columns with mean square 1, directly."""
-    scale = np.r_[np.sqrt((X**2).mean(axis=0)), 1.0]
+    scale = np.r_[np.sqrt(np.average(X**2, axis=0, weights=h)), 1.0]
     D, penalty = np.c_[X, np.ones(len(X))] / scale, np.r_[np.ones(X.shape[1]), 0.0]
 
     def loss(c):
