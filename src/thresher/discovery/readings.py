@@ -312,6 +312,8 @@ class Readings:
             batch.set_targets(target, block.weights)
         folds = np.zeros(0, np.int64)
         if phase.name != "stream":
+            if in_memory:  # all rows: a resumed run deals them the same folds
+                self.dealer.restart()
             strata = np.zeros(y.shape[1], np.int64)
             if self.plan.task == "classification":
                 strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
