@@ -91,7 +91,7 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
         readings.take_seed(int(about["plan"]["seed"]))
     for name, value in asdict(readings.plan).items():
         _same(path, name, about["plan"].get(name), value)
-    if readings.labels.state is None:
+    if about["labels"] is None:
         _same(path, "the list of classes", about["classes"], _plain(readings.labels.classes))
     now = json.loads(json.dumps(source.identity()))
     _same(path, "the options of reading", about["input"][0], now)
