@@ -159,9 +159,9 @@ class RowChecks:
             message = "rows were shuffled: their order does not matter"
         if not fine:
             message = (
-                f"{what} (z = {z:.1f}): the rows are sorted, or not in a random order. A reading in "
-                f"stored order learns the order; shuffle the rows, or use form='crossfit' with rows in "
-                f"memory, which shuffles them"
+                f"{what} (z = {z:.1f}): the rows are sorted, or not in a random order. A reading "
+                f"in stored order learns the order; shuffle the rows, or use form='crossfit' with "
+                f"rows in memory, which shuffles them"
             )
         return Check("order of labels", z, fine, message)
 
