@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.features import key_of
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.feature_groups import GroupEvidence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _WIDEST = 1 << 27  # features for which arrays of all features are made
 _COPY = 0.9  # correlation of features that are near-copies
 _SLOPES = (0.5, 2.0)  # of a model that is calibrated
+NAMED = 1000  # strongest features of a source whose names are looked up
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ class Decision:
     rows, z : array of shape (features,)
     outputs : array of int of shape (features,)
         The output whose evidence is `z`.
+    effects : array of shape (features,)
+        S / sum h^2 x^2 v: about the weight of the feature if it is added to the model alone; in a
+        regression, in standard deviations of the targets.
+    plan : DiscoveryPlan
     rates : ErrorRates
         Of the features, or of their groups.
     chosen : array of int
@@ -77,7 +83,7 @@ class Decision:
     """
 
     def __init__(self, readings: Readings, options: Options, width: int) -> None:
-        plan = readings.plan
+        self.plan = plan = readings.plan
         self.options, self.width, self.redraws = options, width, plan.redraws
         self.classes, self.task = readings.labels.classes, plan.task
         self.form = "joint" if options.joint else plan.form
@@ -86,6 +92,7 @@ class Decision:
         z = np.stack([each.z() for each in sums])
         self.outputs = np.abs(z).argmax(axis=0)
         self.z = z[self.outputs, np.arange(z.shape[1])]
+        self.effects = self._effects(sums, readings)
         redrawn = [np.abs(each.redrawn_z()) for each in sums]
         null = redrawn[0] if len(redrawn) == 1 else np.max(redrawn, axis=0)
         self.feature_rates = ErrorRates.of(np.abs(self.z), null, self.rows)
@@ -93,6 +100,7 @@ class Decision:
         self.model: Model | None = None
         self.names: dict[int, str] = {}
         self.first = 0  # number of the first feature in the files
+        self.named = False  # whether keys are hashes of names
         self.numbered = width <= _WIDEST
         self.groups: GroupEvidence | None = None
         self._null = null if options.groups is not None else None
@@ -104,7 +112,8 @@ class Decision:
         if options.groups is not None and not isinstance(options.groups, str):
             self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
-        self.checks = [*readings.checks.checks(), _calibration(readings), self._copies(sums)]
+        self._alike = self._copies(sums)
+        self.checks = [*readings.checks.checks(), _calibration(readings), self._copies_check()]
 
     # ---- selection -----------------------------------------------------------------------------
 
@@ -165,7 +174,7 @@ class Decision:
         readings : Readings
         observer : Observer
         """
-        self.first = source.first
+        self.first, self.named = source.first, source.named
         if isinstance(self.options.groups, str):
             self._group_by_namespace(source, readings)
         few = len(self.chosen) <= MOST
@@ -195,6 +204,7 @@ class Decision:
             self._look_up_names(source, readings)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
+        self.checks[-1] = self._copies_check()
 
     def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
         if not source.named:
@@ -212,7 +222,7 @@ class Decision:
         self.chosen = self._choose()
 
     def _look_up_names(self, source: Source | MatrixSource, readings: Readings) -> None:
-        strongest = np.argsort(-np.abs(self.z), kind="stable")[:200]
+        strongest = np.argsort(-np.abs(self.z), kind="stable")[:NAMED]
         wanted = self.keys[np.union1d(self.chosen, strongest)].tolist()
         if source.rereadable:
             self.names = source.names(wanted)
@@ -242,8 +252,20 @@ class Decision:
 
     # ---- checks --------------------------------------------------------------------------------
 
-    def _copies(self, sums: list[EvidenceSums]) -> Check:
-        """Find near-copies among the selected features.
+    def _effects(self, sums: list[EvidenceSums], readings: Readings) -> NDArray[np.float64]:
+        places = np.arange(len(self.keys))
+        S, predicted = (
+            np.stack([getattr(each, name) for each in sums])[self.outputs, places]
+            for name in ("S", "predicted")
+        )
+        scale = 1.0
+        if self.task == "regression":
+            scale = readings.cores[0].facts()["residual_variance"]
+        flat = np.zeros(len(S))
+        return np.asarray(np.divide(scale * S, predicted, out=flat, where=predicted > 0))
+
+    def _copies(self, sums: list[EvidenceSums]) -> tuple[float, list[int]]:
+        """Find near-copies among the selected features: their share, and the keys of a pair.
 
         Redraws are random projections of the columns: their correlation estimates that of the
         columns, where rows are not predicted with certainty.
@@ -254,17 +276,25 @@ class Decision:
         unit = drawn / np.where(size > 0, size, 1.0)[:, None]
         alike = np.abs(unit @ unit.T) if len(chosen) else np.zeros((0, 0))
         np.fill_diagonal(alike, 0.0)
+        if not len(chosen):
+            return 0.0, []
+        a, b = np.unravel_index(int(alike.argmax()), alike.shape)
+        share = float((alike.max(axis=1) > _COPY).mean())
+        return share, self.keys[chosen[[a, b]]].tolist()
+
+    def _copies_check(self) -> Check:
+        share, pair = self._alike
         # With so few redraws, chance alone gives large correlations of some pairs.
-        share = float((alike.max(axis=1, initial=0.0) > _COPY).mean()) if len(chosen) else 0.0
         fine = share <= 0.05
         message = f"{share:.0%} of the selected features are near-copies of another one"
         if not fine:
-            a, b = np.unravel_index(int(alike.argmax()), alike.shape)
-            pair = ", ".join(str(key + self.first) for key in self.keys[chosen[[a, b]]].tolist())
+            names = [str(self.names.get(key, key + self.first)) for key in pair]
             message += (
-                f" (for example {pair}). Evidence cannot tell which of them has the effect; "
-                f"form='joint' drops most stand-ins"
+                f" (for example {' and '.join(names)}). Evidence cannot tell which of them has "
+                f"the effect"
             )
+            if not self.options.joint:
+                message += "; the form joint drops most stand-ins"
         return Check("near-copies", share, fine, message)
 
     # ---- output --------------------------------------------------------------------------------
@@ -281,13 +311,28 @@ class Decision:
         at = int(np.searchsorted(self.keys, np.uint64(key)))
         if at == len(self.keys) or int(self.keys[at]) != key:
             return f"{feature}: no row has a nonzero value of it."
-        return self._finding(at, columns).sentence(len(self.keys), self.redraws)
+        found = self._finding(at, columns)
+        if isinstance(feature, str):
+            found = replace(found, feature=feature)
+        if self.groups is None:
+            return found.sentence(len(self.keys), self.redraws)
+        own, label = self.feature_rates, self.groups.labels[self.groups.members[at]]
+        found = replace(
+            found, q=float(own.qvalues[at]), p=float(own.pvalues[at]), alike=int(own.alike[at]),
+            expected_false=float(own.expected_false[at]),
+        )  # fmt: skip
+        about = "is selected" if found.selected else "is not selected"
+        sentence = found.sentence(len(self.keys), self.redraws)
+        return f"{sentence}\nIts group {label} {about}."
 
     def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:
         if isinstance(feature, str):
             names = {name: key for key, name in self.names.items()}
             if columns is not None:
                 names = {str(name): number for number, name in enumerate(columns)}
+            if feature not in names and self.named and columns is None:
+                mask = self.width - 1 if self.numbered else 2**64 - 1  # of --bits
+                return key_of(feature.encode()) & mask
             if feature not in names:
                 raise ParameterError(f"no feature is called {feature!r}", owner="FeatureDiscovery")
             return names[feature]

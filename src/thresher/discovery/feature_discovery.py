@@ -17,6 +17,7 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.data.source import Source
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.inputs import labels_of_rows, labels_of_source, plan_of
@@ -205,7 +206,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
                 plan, labels, effective_n_jobs(self.n_jobs), self.memory_limit or 1 << 31
             )
             readings.run(source, run, of_rows)
-            self._finish(readings, source, run.observer)
+            try:
+                self._finish(readings, source, run.observer)
+            except Stopped:  # while rows were read again
+                readings.interrupt(source, run)
         return self
 
     def partial_fit(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from thresher.data.arrays import as_batch
 from thresher.data.block import Position
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.folds import FoldDealer
@@ -141,6 +142,32 @@ class Readings:
             checkpoints.check_replaceable(options.checkpoint)
         if options.resume:
             checkpointing.resume(self, source, options)
+        try:
+            self._run(source, options, groups)
+        except Stopped:  # while waiting for rows: the state is that after the last block
+            self.interrupt(source, options)
+        if isinstance(source, MatrixSource) and self.p is not None:
+            self._check_matrix(source)
+
+    def interrupt(self, source: Source | MatrixSource, options: RunOptions) -> NoReturn:
+        """Stop between two visits or after the last one; a resumed run continues from here.
+
+        Parameters
+        ----------
+        source : Source or MatrixSource
+        options : RunOptions
+        """
+        if options.checkpoint is None or (self.phase == 0 and self.rows == 0):
+            raise KeyboardInterrupt
+        checkpointing.write(self, source, options)
+        raise Interrupted(self.rows)
+
+    def _run(
+        self,
+        source: Source | MatrixSource,
+        options: RunOptions,
+        groups: NDArray[np.int64] | None,
+    ) -> None:
         phases = self._phases(source)
         written = time.monotonic()
         with ThreadPoolExecutor(self.jobs) as pool:
@@ -153,17 +180,12 @@ class Readings:
                         "reading", number=self.phase + 1, readings=len(phases), examples=self.rows
                     )
                     if options.observer.stops():
-                        if options.checkpoint is None:
-                            raise KeyboardInterrupt
-                        checkpointing.write(self, source, options)
-                        raise Interrupted(self.rows)
+                        self.interrupt(source, options)
                     due = time.monotonic() - written >= options.every
                     if options.checkpoint is not None and due:
                         checkpointing.write(self, source, options)
                         written = time.monotonic()
                 self._end(phases[self.phase], source)
-        if isinstance(source, MatrixSource) and self.p is not None:
-            self._check_matrix(source)
 
     def partial(self, source: MatrixSource) -> None:
         """Read more rows of a stream.

@@ -51,6 +51,10 @@ class Check:
     fine: bool
     message: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", float(self.value))  # not types of NumPy
+        object.__setattr__(self, "fine", bool(self.fine))
+
     def __str__(self) -> str:
         return f"{self.name}: {self.message}"
 
@@ -163,8 +167,8 @@ class RowChecks:
         if not fine:
             message = (
                 f"{what} (z = {z:.1f}): the rows are sorted or come in runs. A reading in stored "
-                f"order learns the order; shuffle the rows, or use form='crossfit' with rows in "
-                f"memory, which shuffles them"
+                f"order learns the order; shuffle the rows, or read them into memory and use the "
+                f"form crossfit, which shuffles them"
             )
         return Check("order of labels", z, fine, message)
 
@@ -176,7 +180,7 @@ class RowChecks:
             message = (
                 f"residuals of neighbouring rows are not independent (z = {z:.1f}): rows are "
                 f"copies, or come in runs or groups. More features than stated may be false; "
-                f"shuffle or deduplicate the rows, or give groups="
+                f"shuffle or deduplicate the rows, or (in Python) give fit the groups of the rows"
             )
         return Check("order of residuals", z, fine, message)
 
@@ -202,7 +206,7 @@ class RowChecks:
         if not fine:
             message += (
                 ". If they are copies of one observation, evidence counts it several times: "
-                "deduplicate the rows, or give groups= with crossfit"
+                "deduplicate the rows, or (in Python) give fit the groups of the rows"
             )
         return Check("repeated rows", share, fine, message)
 
