@@ -24,7 +24,7 @@ from thresher.discovery.inputs import labels_of_rows, labels_of_source, plan_of
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
-from thresher.errors import ParameterError, setting
+from thresher.errors import DataError, ParameterError, setting
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 
@@ -315,6 +315,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     ) -> None:
         """Keep what the readings found, and decide."""
         plan, labels = readings.plan, readings.labels
+        classifies = plan.task == "classification"
+        if source is not None and classifies and labels.outputs == 1 and not readings.checks.rarest:
+            where = "" if isinstance(source, MatrixSource) else f"{source}: "
+            raise DataError(f"{where}all rows have the same label, and two classes are needed")
         self.__dict__.pop("classes_", None)
         if labels.classes is not None:
             self.classes_ = labels.classes

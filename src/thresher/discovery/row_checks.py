@@ -225,11 +225,16 @@ class RowChecks:
             )
         return Check("row length", z, fine, message)
 
+    @property
+    def rarest(self) -> int:
+        """Number of rows of the rarest class."""
+        positive = self.sums["y"]
+        return int(np.minimum(positive, self.rows - positive).min())
+
     def _number(self) -> Check:
         n = self.rows
         if self.classifies:
-            positive = self.sums["y"]
-            least = int(np.minimum(positive, n - positive).min()) if n else 0
+            least = self.rarest
             message = f"{n:,} rows, {least:,} of the rarest class"
             fine = n >= _FEW_ROWS and least >= _FEW_OF_CLASS
         else:

@@ -17,7 +17,7 @@ from thresher.cli.steps.make_cache import cached
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
-from thresher.errors import LabelError, ParameterError
+from thresher.errors import InputError, LabelError, ParameterError
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitting import Specification
 from thresher.training.observer import Interrupted
@@ -56,8 +56,8 @@ def discover(options: DiscoverOptions) -> int:
         )
         return 130
     except LabelError as error:
-        hint = None if options.classes is not None else _OTHER_LABELS
-        raise LabelError(error.what, place=error.place, hint=hint) from None
+        hint = error.hint if options.classes is not None else _OTHER_LABELS
+        raise InputError(error.what, place=error.place, hint=hint) from None
     finally:
         observer.close()
     result = DiscoveryResult(discovery, source, options, time.perf_counter() - began)
