@@ -40,7 +40,12 @@ _STYLE = """<style>.thresher .checks td:last-child { min-width: 18em; max-width:
 .thresher .said details { margin: 0; padding: 2px 0; break-inside: avoid; }
 .thresher .said summary { overflow-wrap: anywhere; }
 .thresher .said p { margin: 2px 0 8px 16px; font-size: 13.5px; }
-.thresher p.warn { border-left: 3px solid var(--best); padding: 2px 0 2px 12px; }</style>"""
+.thresher p.warn { border-left: 3px solid var(--best); padding: 2px 0 2px 12px; }
+@media (max-width: 560px) {
+  .thresher .checks td:last-child { min-width: 13.5em; }
+  .thresher .found td:first-child { min-width: 5em; }
+  .thresher .found .bar { display: none; } .thresher .found .bar + .v { min-width: 0; }
+}</style>"""
 
 
 def page_of(

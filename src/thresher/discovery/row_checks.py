@@ -21,6 +21,7 @@ _FAR = 4.0  # |z| of the order of rows that does not come from chance
 _LENGTH = 4.0
 _COPIES = 0.05  # share of rows that repeat an earlier row
 _FEW_ROWS, _FEW_OF_CLASS = 500, 50
+_SORTED = "not checked, because the rows are sorted by label or come in runs"
 
 
 @dataclass(frozen=True)
@@ -154,12 +155,17 @@ class RowChecks:
             self._number(),
         ]
 
-    def _label_order(self) -> Check:
+    def _label_lag(self) -> tuple[float, bool]:
+        """Return z of the lag of labels, and whether the rows are sorted or come in runs."""
         n, s = max(self.rows, 2), self.sums
         mean, variance = s["y"] / n, s["yy"] / n - (s["y"] / n) ** 2
         lag = s["label_lag"] - (n - 1) * mean**2
         z = _largest(lag, variance * np.sqrt(n - 1))
-        fine = self.shuffled or abs(z) < max(_FAR, 0.05 * np.sqrt(n))
+        return z, abs(z) >= max(_FAR, 0.05 * np.sqrt(n))
+
+    def _label_order(self) -> Check:
+        z, runs = self._label_lag()
+        fine = self.shuffled or not runs
         what = "neighbouring rows have similar labels" if z > 0 else "labels alternate"
         message = f"labels of neighbouring rows are independent (z = {z:.1f})"
         if self.shuffled:
@@ -174,6 +180,8 @@ class RowChecks:
 
     def _residual_order(self) -> Check:
         z = _largest(self.sums["lag"], np.sqrt(self.sums["lag_v"]))
+        if self.shuffled and self._label_lag()[1]:  # so residuals follow the labels
+            return Check("order of residuals", z, True, _SORTED)
         fine = abs(z) < _FAR
         message = f"residuals of neighbouring rows are independent (z = {z:.1f})"
         if not fine:
@@ -189,6 +197,8 @@ class RowChecks:
         mean = np.divide(s["vt"], s["v"], out=np.zeros(self.outputs), where=s["v"] > 0)
         spread = s["vtt"] - 2 * mean * s["vt"] + mean**2 * s["v"]
         z = _largest(s["et"] - mean * s["e"], np.sqrt(np.maximum(spread, 0.0)))
+        if self.shuffled and self._label_lag()[1]:
+            return Check("drift", z, True, _SORTED)
         fine = abs(z) < _FAR
         message = f"residuals do not drift over the rows (z = {z:.1f})"
         if not fine:
