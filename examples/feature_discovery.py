@@ -59,7 +59,7 @@ often = StabilitySelection(
 print(f"stability selection of such fits: {told(often.selected_, truth)}")
 
 # About 10 % of the selected features are expected to be false.
-discovery = FeatureDiscovery(fdr=0.1, n_jobs=-1, random_state=0).fit(X, y)
+discovery = FeatureDiscovery(fdr=0.1, refit=True, n_jobs=-1, random_state=0).fit(X, y)
 print(f"feature discovery, 10 % false:    {told(discovery.selected_, truth)}")
 print(f"  false ones expected: {discovery.expected_false_:.2f}")
 

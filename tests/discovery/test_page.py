@@ -24,7 +24,7 @@ Y = X[:, 3] - X[:, 7] + RNG.logistic(size=1200) > 0
 
 @pytest.fixture(scope="module")
 def discovery():
-    return FeatureDiscovery(random_state=0).fit(X, Y)
+    return FeatureDiscovery(refit=True, random_state=0).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_page_without_selected_features(nothing):
     assert "These are the strongest ones" in section(html, "features")
     assert parsed(html).find(".//section[@id='in-words']") is None
     assert json.loads(nothing.to_json())["features"] == []
-    assert nothing.table().split() == ["feature", "direction", "rows", "z", "q", "weight"]
+    assert nothing.table().split() == ["feature", "direction", "rows", "z", "q"]
 
 
 def test_failed_checks_are_at_the_top():

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from thresher.data.features import key_of
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
-from thresher.discovery.feature_groups import GroupEvidence
+from thresher.discovery.evidence import Evidence
+from thresher.discovery.feature_groups import GroupEvidence, groups_of
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
 from thresher.discovery.row_checks import Check
@@ -21,12 +22,10 @@ from thresher.model.model import Model, Output
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-    from thresher.discovery.readings import Readings
     from thresher.training.observer import Observer
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
 _COPY = 0.9  # correlation of features that are near-copies
-_SLOPES = (0.5, 2.0)  # of a model that is calibrated
 NAMED = 1000  # strongest features of a source whose names are looked up
 
 
@@ -54,11 +53,8 @@ class Decision:
 
     Parameters
     ----------
-    readings : Readings
-        After all readings.
+    evidence : Evidence
     options : Options
-    width : int
-        Number of features; 2^64: any.
 
     Attributes
     ----------
@@ -82,18 +78,19 @@ class Decision:
         Names of features of a source.
     """
 
-    def __init__(self, readings: Readings, options: Options, width: int) -> None:
-        self.plan = plan = readings.plan
+    def __init__(self, evidence: Evidence, options: Options) -> None:
+        self.plan, width = evidence.plan, evidence.width
+        plan = self.plan
         self.options, self.width, self.redraws = options, width, plan.redraws
-        self.classes, self.task = readings.labels.classes, plan.task
+        self.labels, self.classes, self.task = evidence.labels, evidence.labels.classes, plan.task
         self.form = "joint" if options.joint else plan.form
-        sums = readings.sums()
+        sums = evidence.sums
         self.keys, self.rows = sums[0].keys, sums[0].rows
         z = np.stack([each.z() for each in sums])
         self.outputs = np.abs(z).argmax(axis=0)
         self.z = z[self.outputs, np.arange(z.shape[1])]
-        self.effects = self._effects(sums, readings)
-        redrawn = [np.abs(each.redrawn_z()) for each in sums]
+        self.effects = self._effects(sums, evidence.residual_variance)
+        redrawn = [each.redrawn_z() for each in sums]
         null = redrawn[0] if len(redrawn) == 1 else np.max(redrawn, axis=0)
         self.feature_rates = ErrorRates.of(np.abs(self.z), null, self.rows)
         self.joint: JointFit | None = None
@@ -104,16 +101,12 @@ class Decision:
         self.numbered = width <= _WIDEST
         self.groups: GroupEvidence | None = None
         self._null = null if options.groups is not None else None
-        if isinstance(options.groups, str) and options.groups != "namespace":
-            raise ParameterError(
-                owner="FeatureDiscovery", parameter="feature_groups", value=options.groups,
-                allowed="an array with the group of each column, or 'namespace'",
-            )  # fmt: skip
         if options.groups is not None and not isinstance(options.groups, str):
-            self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
+            self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
         self._alike = self._copies(sums)
-        self.checks = [*readings.checks.checks(), _calibration(readings), self._copies_check()]
+        self.checks = [*evidence.checks, self._copies_check()]
+        self._known = evidence.names
 
     # ---- selection -----------------------------------------------------------------------------
 
@@ -163,77 +156,64 @@ class Decision:
 
     # ---- further readings ----------------------------------------------------------------------
 
-    def conclude(
-        self, source: Source | MatrixSource, readings: Readings, observer: Observer
-    ) -> None:
+    def conclude(self, source: Source | MatrixSource, observer: Observer) -> None:
         """Look up names, fit the selected features together, and drop stand-ins.
 
         Parameters
         ----------
         source : Source or MatrixSource
-        readings : Readings
         observer : Observer
         """
         self.first, self.named = source.first, source.named
         if isinstance(self.options.groups, str):
-            self._group_by_namespace(source, readings)
-        few = len(self.chosen) <= MOST
-        if (
-            source.rereadable
-            and (few or self.options.refit)
-            and (len(self.chosen) or self.options.refit)
-        ):
-            X, y, h = gathered(source, self.selected_keys, readings.labels)
-            classifies = self.task == "classification"
-            if few and len(self.chosen):
-                self.joint = JointFit.of(X, y, h, classifies=classifies)
-            if self.options.joint and self.joint is not None:
-                stays = self.joint.stands()
-                self.chosen, X = self.chosen[stays], X[:, stays]
-                self.joint = (
-                    JointFit.of(X, y, h, classifies=classifies) if len(self.chosen) else None
-                )
-            if self.options.refit:
-                self.model = self._refitted(X, y, h, source)
-        elif self.options.joint and not few:
-            observer.warn(
-                f"FeatureDiscovery: {len(self.chosen):,} features are selected; stand-ins are only "
-                f"dropped among at most {MOST:,}"
-            )
+            self._group_by_namespace(source)
+        if (self.options.joint or self.options.refit) and source.rereadable:
+            self._fit_jointly(source, observer)
         if source.named:
-            self._look_up_names(source, readings)
+            self._look_up_names(source)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
         self.checks[-1] = self._copies_check()
 
-    def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
-        if not source.named:
-            raise ParameterError(
-                "feature_groups='namespace' needs a source whose features have names",
-                owner="FeatureDiscovery",
+    def _fit_jointly(self, source: Source | MatrixSource, observer: Observer) -> None:
+        """Fit the selected features together, drop stand-ins, and make the model."""
+        if len(self.chosen) > MOST:
+            observer.warn(
+                f"FeatureDiscovery: {len(self.chosen):,} features are selected; at most {MOST:,} "
+                f"can be fitted together, so there is no model, and stand-ins are not dropped"
             )
+            return
+        X, y, h = gathered(source, self.selected_keys, self.labels)
+        classifies = self.task == "classification"
+        fit = JointFit.of(X, y, h, classifies=classifies)
+        stays = fit.stands()
+        if self.options.joint and not stays.all():
+            self.chosen = self.chosen[stays]
+            fit = JointFit.of(X[:, stays], y, h, classifies=classifies)
+        self.joint = fit
+        if self.options.refit:
+            self.model = self._model(fit, source)
+
+    def _group_by_namespace(self, source: Source | MatrixSource) -> None:
         names = (
             source.names(self.keys.tolist())
             if source.rereadable
-            else {key: name.decode(errors="replace") for key, name in readings.names.names.items()}
+            else {key: name.decode(errors="replace") for key, name in self._known.items()}
         )
         spaces = [names.get(key, "").partition("^") for key in self.keys.tolist()]
         self._group(np.array([space if sign else "" for space, sign, _ in spaces]))
         self.chosen = self._choose()
 
-    def _look_up_names(self, source: Source | MatrixSource, readings: Readings) -> None:
+    def _look_up_names(self, source: Source | MatrixSource) -> None:
         strongest = np.argsort(-np.abs(self.z), kind="stable")[:NAMED]
         wanted = self.keys[np.union1d(self.chosen, strongest)].tolist()
         if source.rereadable:
             self.names = source.names(wanted)
             return
-        known = readings.names.names
+        known = self._known
         self.names = {key: known[key].decode(errors="replace") for key in wanted if key in known}
 
-    def _refitted(
-        self, X: Any, y: NDArray[np.float64], h: NDArray[np.float64] | None, source: Any
-    ) -> Model:
-        fit = JointFit.of(X, y, h, classifies=self.task == "classification", ridge=1.0)
+    def _model(self, fit: JointFit, source: Any) -> Model:
         keys = self.selected_keys
         outputs = [
             Output(keys[weights != 0], weights[weights != 0], float(intercept))
@@ -252,17 +232,14 @@ class Decision:
 
     # ---- checks --------------------------------------------------------------------------------
 
-    def _effects(self, sums: list[EvidenceSums], readings: Readings) -> NDArray[np.float64]:
+    def _effects(self, sums: list[EvidenceSums], variance: float) -> NDArray[np.float64]:
         places = np.arange(len(self.keys))
         S, predicted = (
             np.stack([getattr(each, name) for each in sums])[self.outputs, places]
             for name in ("S", "predicted")
         )
-        scale = 1.0
-        if self.task == "regression":
-            scale = readings.cores[0].facts()["residual_variance"]
         flat = np.zeros(len(S))
-        return np.asarray(np.divide(scale * S, predicted, out=flat, where=predicted > 0))
+        return np.asarray(np.divide(variance * S, predicted, out=flat, where=predicted > 0))
 
     def _copies(self, sums: list[EvidenceSums]) -> tuple[float, list[int]]:
         """Find near-copies among the selected features: their share, and the keys of a pair.
@@ -371,29 +348,3 @@ class Decision:
             weight=None if joint is None else float(joint.weights[output, place]),
             wald=None if joint is None else float(joint.wald[output, place]),
         )
-
-
-def _calibration(readings: Readings) -> Check:
-    facts = [core.facts() for core in readings.cores]
-    far = max(facts, key=lambda each: abs(np.log(max(each["slope"], 1e-3))))
-    slope, error = far["slope"], far["slope_error"]
-    outside = not _SLOPES[0] <= slope <= _SLOPES[1]
-    fine = not outside or abs(slope - 1) < 4 * error
-    message = f"predictions are calibrated with slope {slope:.2f} (standard error {error:.2f})"
-    if not fine:
-        message += (
-            ": far from 1, so the model does not capture what the features do, and more of the "
-            "selected features than stated may be false"
-        )
-    return Check("calibration", float(slope), fine, message)
-
-
-def _groups_of(groups: Any, width: int) -> NDArray[Any]:
-    found = np.asarray(groups)
-    if found.shape != (width,):
-        raise ParameterError(
-            owner="FeatureDiscovery", parameter="feature_groups",
-            value=f"an array of shape {found.shape}",
-            allowed=f"the group of each of the {width} columns",
-        )  # fmt: skip
-    return found

@@ -118,7 +118,7 @@ def _features(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
     several = classes is not None and len(classes) > 2
     largest = max(abs(one.z) for one in found) or 1.0
     head = ["feature", "direction", "rows", "z", "q", "p"]
-    fitted = any(one.weight is not None for one in found)
+    fitted = any(one.weight is not None for one in found)  # with refit, or in the form joint
     head += ["weight", "Wald"] if fitted else []
     rows: list[list[Cell]] = []
     for one in found[:_MOST]:

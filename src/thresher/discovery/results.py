@@ -15,6 +15,7 @@ from thresher.discovery.decision import Decision
 from thresher.discovery.findings import Finding, csv_of, json_of
 from thresher.discovery.row_checks import Check
 from thresher.discovery.summary import facts_of, shown_findings, table_of
+from thresher.errors import ParameterError
 from thresher.model.model import Model
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ class DiscoveryResults:
         return self.__dict__.get("_decision") is not None
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
+        if not self._decided().numbered:
+            raise ParameterError(
+                "features have 64-bit keys, so there is no mask of all features: "
+                "get_support(indices=True) and selected_ are the keys of the selected ones",
+                owner=type(self).__name__,
+            )
         mask = np.zeros(self.n_features_in_, bool)
         mask[self._decided().selected_keys.astype(np.intp)] = True
         return mask

@@ -6,15 +6,12 @@ is a few sums over the rows, and becomes a `Check` with a number and, if it fail
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from thresher.data.arrays import is_sparse
-from thresher.data.row_folds import mixed
 
 _MOST_HASHES = 1 << 22  # rows whose copies are found: the first ones
 _FAR = 4.0  # |z| of the order of rows that does not come from chance
@@ -103,7 +100,7 @@ class RowChecks:
         self,
         y: NDArray[np.float64],
         p: NDArray[np.float64],
-        lengths: NDArray[np.float64],
+        lengths: NDArray[np.int64],
         hashes: NDArray[np.uint64],
     ) -> None:
         """Add rows that come after all rows so far.
@@ -112,7 +109,7 @@ class RowChecks:
         ----------
         y, p : array of shape (outputs, rows)
             Targets, and honest predictions.
-        lengths : array of shape (rows,)
+        lengths : array of int of shape (rows,)
             Number of nonzero values.
         hashes : array of uint64 of shape (rows,)
             Hash of the features, values and label of each row.
@@ -172,9 +169,9 @@ class RowChecks:
             message = "rows were shuffled: their order does not matter"
         if not fine:
             message = (
-                f"{what} (z = {z:.1f}): the rows are sorted or come in runs. A reading in stored "
-                f"order learns the order; shuffle the rows, or read them into memory and use the "
-                f"form crossfit, which shuffles them"
+                f"{what} (z = {z:.1f}): the rows are sorted, or not in a random order. A reading "
+                f"in stored order learns the order; shuffle the rows, or read them into memory and "
+                f"use the form crossfit, which shuffles them"
             )
         return Check("order of labels", z, fine, message)
 
@@ -282,36 +279,3 @@ def _largest(values: NDArray[np.float64], sd: NDArray[np.float64]) -> float:
     """Return the ratio of largest absolute value over the outputs."""
     z = np.divide(values, sd, out=np.zeros(len(values)), where=sd > 0)
     return float(z[np.abs(z).argmax()])
-
-
-def row_facts(
-    rows: Any, y: Sequence[NDArray[np.float64]] | NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-    """Return the number of nonzero values of each row, and a hash of the row and its targets.
-
-    Parameters
-    ----------
-    rows : CSR matrix, array of shape (rows, features), or tuple of starts, keys and values
-    y : array of shape (outputs, rows)
-    """
-    if isinstance(rows, tuple):
-        starts, keys, values = rows
-    elif is_sparse(rows):
-        starts, keys, values = rows.indptr, rows.indices, rows.data
-    else:
-        at = np.nonzero(rows)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(at[0], minlength=len(rows)))])
-        keys, values = at[1], rows[at]
-    starts = np.asarray(starts, np.int64)
-    begin, end = int(starts[0]), int(starts[-1])
-    values = np.ascontiguousarray(values[begin:end], np.float64)
-    words = mixed(np.asarray(keys[begin:end]).astype(np.int64).view(np.uint64))
-    words = mixed(words ^ mixed((values + 0.0).view(np.uint64)))
-    words[values == 0.0] = 0
-    with np.errstate(over="ignore"):
-        totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
-        hashes = totals[starts[1:] - begin] - totals[starts[:-1] - begin]
-        for target in y:
-            hashes = mixed(hashes ^ np.ascontiguousarray(target, np.float64).view(np.uint64))
-    counts = np.concatenate([[0], np.cumsum(values != 0.0)])
-    return (counts[starts[1:] - begin] - counts[starts[:-1] - begin]).astype(np.float64), hashes

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 WORDS = {
     "z": "the evidence that the label depends on the feature beyond what the others explain",
     "q": "expected share of false features among those at least as strong",
-    "weight": "in one fit of all selected features",
 }
 PROMISE = (
     "A selected feature is false if the label does not depend on it given the other features. The "
@@ -196,7 +195,14 @@ def legend(discovery: FeatureDiscovery) -> str:
         what = (
             f"the odds of {label_text(classes[1])}" if len(classes) == 2 else "the odds of a class"
         )
-    return f"raises, lowers: {what}; " + "; ".join(f"{n}: {text}" for n, text in WORDS.items())
+    words = WORDS
+    if discovery.decision_.joint is not None:
+        words = {**WORDS, "weight": "in one fit of all selected features"}
+    return f"raises, lowers: {what}; " + "; ".join(f"{n}: {text}" for n, text in words.items())
+
+
+def _weight_text(weight: float | None) -> str:
+    return "" if weight is None else f"{weight:+.3g}"
 
 
 def table_of(findings: Sequence[Finding], several: bool) -> str:
@@ -217,7 +223,8 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
     feature  direction  rows    z     q  weight
     cat      raises       22  3.1  0.08   +1.25
     """
-    head = ["feature", "direction", "rows", "z", "q", "weight"]
+    fitted = any(found.weight is not None for found in findings)
+    head = ["feature", "direction", "rows", "z", "q", *(["weight"] if fitted else [])]
     lines = [
         [
             str(found.feature),
@@ -225,7 +232,7 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
             f"{found.rows:,}",
             f"{found.z:.1f}",
             f"{found.q:.2g}",
-            "" if found.weight is None else f"{found.weight:+.3g}",
+            *([_weight_text(found.weight)] if fitted else []),
         ]
         for found in findings
     ]

@@ -38,6 +38,7 @@ def discover(options: DiscoverOptions) -> int:
     observer = DiscoveryProgress(options.quiet)
     try:
         source = _source(options, observer)
+        discovery.set_params(refit=source.rereadable)  # for the weights
         with warnings_shown(observer):
             discovery.fit(
                 source,
@@ -83,7 +84,6 @@ def _discovery(options: DiscoverOptions) -> FeatureDiscovery:
         expected_false=options.expected_false,
         form=options.form,
         task=options.task,
-        refit=options.model is not None,
         feature_groups="namespace" if options.group_namespaces else None,
         folds=options.folds,
         redraws=options.redraws,
