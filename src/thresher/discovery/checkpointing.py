@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from thresher.discovery.row_facts import RowFacts
 from thresher.errors import ModelFileError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.checkpoint import TrainingCheckpoint
+from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -64,6 +65,21 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
     names = dict(readings.names.names)
     digest = TrainingCheckpoint(about, states, names=names or None).write(options.checkpoint)
     options.observer.tell("checkpoint", examples=readings.rows, digest=digest)
+
+
+def interrupt(readings: Readings, source: Source | MatrixSource, options: RunOptions) -> NoReturn:
+    """Stop between two visits or after the last one; a resumed run continues from here.
+
+    Parameters
+    ----------
+    readings : Readings
+    source : Source or MatrixSource
+    options : RunOptions
+    """
+    if options.checkpoint is None or (readings.phase == 0 and readings.rows == 0):
+        raise KeyboardInterrupt
+    write(readings, source, options)
+    raise Interrupted(readings.rows)
 
 
 def resume(readings: Readings, source: Source | MatrixSource, options: RunOptions) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.features import key_of
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.evidence import Evidence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
 _COPY = 0.9  # correlation of features that are near-copies
+NAMED = 1000  # strongest features of a source whose names are looked up
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ class Decision:
     rows, z : array of shape (features,)
     outputs : array of int of shape (features,)
         The output whose evidence is `z`.
+    effects : array of shape (features,)
+        S / sum h^2 x^2 v: about the weight of the feature if it is added to the model alone; in a
+        regression, in standard deviations of the targets.
+    plan : DiscoveryPlan
     rates : ErrorRates
         Of the features, or of their groups.
     chosen : array of int
@@ -73,7 +79,8 @@ class Decision:
     """
 
     def __init__(self, evidence: Evidence, options: Options) -> None:
-        plan, width = evidence.plan, evidence.width
+        self.plan, width = evidence.plan, evidence.width
+        plan = self.plan
         self.options, self.width, self.redraws = options, width, plan.redraws
         self.labels, self.classes, self.task = evidence.labels, evidence.labels.classes, plan.task
         self.form = "joint" if options.joint else plan.form
@@ -82,6 +89,7 @@ class Decision:
         z = np.stack([each.z() for each in sums])
         self.outputs = np.abs(z).argmax(axis=0)
         self.z = z[self.outputs, np.arange(z.shape[1])]
+        self.effects = self._effects(sums, evidence.residual_variance)
         redrawn = [each.redrawn_z() for each in sums]
         null = redrawn[0] if len(redrawn) == 1 else np.max(redrawn, axis=0)
         self.feature_rates = ErrorRates.of(np.abs(self.z), null, self.rows)
@@ -89,13 +97,15 @@ class Decision:
         self.model: Model | None = None
         self.names: dict[int, str] = {}
         self.first = 0  # number of the first feature in the files
+        self.named = False  # whether keys are hashes of names
         self.numbered = width <= _WIDEST
         self.groups: GroupEvidence | None = None
         self._null = null if options.groups is not None else None
         if options.groups is not None and not isinstance(options.groups, str):
             self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
-        self.checks = [*evidence.checks, self._copies(sums)]
+        self._alike = self._copies(sums)
+        self.checks = [*evidence.checks, self._copies_check()]
         self._known = evidence.names
 
     # ---- selection -----------------------------------------------------------------------------
@@ -154,7 +164,7 @@ class Decision:
         source : Source or MatrixSource
         observer : Observer
         """
-        self.first = source.first
+        self.first, self.named = source.first, source.named
         if isinstance(self.options.groups, str):
             self._group_by_namespace(source)
         if (self.options.joint or self.options.refit) and source.rereadable:
@@ -163,6 +173,7 @@ class Decision:
             self._look_up_names(source)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
+        self.checks[-1] = self._copies_check()
 
     def _fit_jointly(self, source: Source | MatrixSource, observer: Observer) -> None:
         """Fit the selected features together, drop stand-ins, and make the model."""
@@ -194,7 +205,7 @@ class Decision:
         self.chosen = self._choose()
 
     def _look_up_names(self, source: Source | MatrixSource) -> None:
-        strongest = np.argsort(-np.abs(self.z), kind="stable")[:200]
+        strongest = np.argsort(-np.abs(self.z), kind="stable")[:NAMED]
         wanted = self.keys[np.union1d(self.chosen, strongest)].tolist()
         if source.rereadable:
             self.names = source.names(wanted)
@@ -221,8 +232,17 @@ class Decision:
 
     # ---- checks --------------------------------------------------------------------------------
 
-    def _copies(self, sums: list[EvidenceSums]) -> Check:
-        """Find near-copies among the selected features.
+    def _effects(self, sums: list[EvidenceSums], variance: float) -> NDArray[np.float64]:
+        places = np.arange(len(self.keys))
+        S, predicted = (
+            np.stack([getattr(each, name) for each in sums])[self.outputs, places]
+            for name in ("S", "predicted")
+        )
+        flat = np.zeros(len(S))
+        return np.asarray(np.divide(variance * S, predicted, out=flat, where=predicted > 0))
+
+    def _copies(self, sums: list[EvidenceSums]) -> tuple[float, list[int]]:
+        """Find near-copies among the selected features: their share, and the keys of a pair.
 
         Redraws are random projections of the columns: their correlation estimates that of the
         columns, where rows are not predicted with certainty.
@@ -233,17 +253,25 @@ class Decision:
         unit = drawn / np.where(size > 0, size, 1.0)[:, None]
         alike = np.abs(unit @ unit.T) if len(chosen) else np.zeros((0, 0))
         np.fill_diagonal(alike, 0.0)
+        if not len(chosen):
+            return 0.0, []
+        a, b = np.unravel_index(int(alike.argmax()), alike.shape)
+        share = float((alike.max(axis=1) > _COPY).mean())
+        return share, self.keys[chosen[[a, b]]].tolist()
+
+    def _copies_check(self) -> Check:
+        share, pair = self._alike
         # With so few redraws, chance alone gives large correlations of some pairs.
-        share = float((alike.max(axis=1, initial=0.0) > _COPY).mean()) if len(chosen) else 0.0
         fine = share <= 0.05
         message = f"{share:.0%} of the selected features are near-copies of another one"
         if not fine:
-            a, b = np.unravel_index(int(alike.argmax()), alike.shape)
-            pair = ", ".join(str(key + self.first) for key in self.keys[chosen[[a, b]]].tolist())
+            names = [str(self.names.get(key, key + self.first)) for key in pair]
             message += (
-                f" (for example {pair}). Evidence cannot tell which of them has the effect; "
-                f"form='joint' drops most stand-ins"
+                f" (for example {' and '.join(names)}). Evidence cannot tell which of them has "
+                f"the effect"
             )
+            if not self.options.joint:
+                message += "; the form joint drops most stand-ins"
         return Check("near-copies", share, fine, message)
 
     # ---- output --------------------------------------------------------------------------------
@@ -260,13 +288,28 @@ class Decision:
         at = int(np.searchsorted(self.keys, np.uint64(key)))
         if at == len(self.keys) or int(self.keys[at]) != key:
             return f"{feature}: no row has a nonzero value of it."
-        return self._finding(at, columns).sentence(len(self.keys), self.redraws)
+        found = self._finding(at, columns)
+        if isinstance(feature, str):
+            found = replace(found, feature=feature)
+        if self.groups is None:
+            return found.sentence(len(self.keys), self.redraws)
+        own, label = self.feature_rates, self.groups.labels[self.groups.members[at]]
+        found = replace(
+            found, q=float(own.qvalues[at]), p=float(own.pvalues[at]), alike=int(own.alike[at]),
+            expected_false=float(own.expected_false[at]),
+        )  # fmt: skip
+        about = "is selected" if found.selected else "is not selected"
+        sentence = found.sentence(len(self.keys), self.redraws)
+        return f"{sentence}\nIts group {label} {about}."
 
     def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:
         if isinstance(feature, str):
             names = {name: key for key, name in self.names.items()}
             if columns is not None:
                 names = {str(name): number for number, name in enumerate(columns)}
+            if feature not in names and self.named and columns is None:
+                mask = self.width - 1 if self.numbered else 2**64 - 1  # of --bits
+                return key_of(feature.encode()) & mask
             if feature not in names:
                 raise ParameterError(f"no feature is called {feature!r}", owner="FeatureDiscovery")
             return names[feature]

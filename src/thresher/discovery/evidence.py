@@ -33,6 +33,8 @@ class Evidence:
         The largest feature number plus 1; 2^64: any.
     names : mapping
         Names of features, if the rows can be read only once.
+    residual_variance : float
+        Of a regression, in variances of the targets; 1 otherwise.
     """
 
     plan: DiscoveryPlan
@@ -42,6 +44,7 @@ class Evidence:
     rows: int
     width: int
     names: Mapping[int, bytes] = field(default_factory=dict)
+    residual_variance: float = 1.0
 
     @classmethod
     def total(cls, parts: Sequence[Evidence]) -> Evidence:
@@ -65,6 +68,12 @@ class Evidence:
             checks=_worst([part.checks for part in parts], sum(part.rows for part in parts)),
             rows=sum(part.rows for part in parts),
             width=max(part.width for part in parts),
+            residual_variance=float(
+                np.average(
+                    [part.residual_variance for part in parts],
+                    weights=[part.rows for part in parts],
+                )
+            ),
         )
 
 

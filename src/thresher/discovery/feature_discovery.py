@@ -17,7 +17,9 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.data.source import Source
+from thresher.discovery import checkpointing
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.inputs import (
@@ -220,7 +222,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             )
             readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
-            self._finish(readings, source, run.observer)
+            try:
+                self._finish(readings, source, run.observer)
+            except Stopped:  # while rows were read again
+                checkpointing.interrupt(readings, source, run)
         return self
 
     @available_if(_streams)

@@ -17,6 +17,7 @@ from thresher.data.arrays import as_batch
 from thresher.data.block import Position
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
@@ -28,7 +29,6 @@ from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.input_digests import InputDigests
-from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -106,14 +106,16 @@ class Readings:
 
     def evidence(self) -> Evidence:
         """Return all that the readings have found."""
+        facts = [core.facts() for core in self.cores]
         return Evidence(
             plan=self.plan,
             labels=self.labels,
             sums=[EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores],
-            checks=[*self.checks.checks(), calibration([core.facts() for core in self.cores])],
+            checks=[*self.checks.checks(), calibration(facts)],
             rows=self.rows,
             width=self.plan.width or self.width,
             names=dict(self.names.names),
+            residual_variance=facts[0]["residual_variance"],
         )
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -139,6 +141,20 @@ class Readings:
                 self.groups = blake2b(groups.tobytes(), digest_size=16).hexdigest()
         if options.resume:
             checkpointing.resume(self, source, options)
+        try:
+            self._run(source, options, groups)
+        except Stopped:  # while waiting for rows: the state is that after the last block
+            checkpointing.interrupt(self, source, options)
+        if isinstance(source, MatrixSource) and self.facts is not None:
+            self._check_matrix(source)
+        self._check_classes()
+
+    def _run(
+        self,
+        source: Source | MatrixSource,
+        options: RunOptions,
+        groups: NDArray[np.int64] | None,
+    ) -> None:
         phases = self._phases(source)
         written = time.monotonic()
         with ThreadPoolExecutor(self.jobs) as pool:
@@ -151,18 +167,12 @@ class Readings:
                         "reading", number=self.phase + 1, readings=len(phases), examples=self.rows
                     )
                     if options.observer.stops():
-                        if options.checkpoint is None:
-                            raise KeyboardInterrupt
-                        checkpointing.write(self, source, options)
-                        raise Interrupted(self.rows)
+                        checkpointing.interrupt(self, source, options)
                     due = time.monotonic() - written >= options.every
                     if options.checkpoint is not None and due:
                         checkpointing.write(self, source, options)
                         written = time.monotonic()
                 self._end(phases[self.phase], source)
-        if isinstance(source, MatrixSource) and self.facts is not None:
-            self._check_matrix(source)
-        self._check_classes()
 
     def partial(self, source: MatrixSource) -> None:
         """Read more rows of a stream.

@@ -18,6 +18,7 @@ _FAR = 4.0  # |z| of the order of rows that does not come from chance
 _LENGTH = 4.0
 _COPIES = 0.05  # share of rows that repeat an earlier row
 _FEW_ROWS, _FEW_OF_CLASS = 500, 50
+_SORTED = "not checked, because the rows are sorted by label or come in runs"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Check:
     value: float
     fine: bool
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", float(self.value))  # not types of NumPy
+        object.__setattr__(self, "fine", bool(self.fine))
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message}"
@@ -153,12 +158,17 @@ class RowChecks:
             self._number(),
         ]
 
-    def _label_order(self) -> Check:
+    def _label_lag(self) -> tuple[float, bool]:
+        """Return z of the lag of labels, and whether the rows are sorted or come in runs."""
         n, s = max(self.rows, 2), self.sums
         mean, variance = s["y"] / n, s["yy"] / n - (s["y"] / n) ** 2
         lag = s["label_lag"] - (n - 1) * mean**2
         z = _largest(lag, variance * np.sqrt(n - 1))
-        fine = self.shuffled or abs(z) < max(_FAR, 0.05 * np.sqrt(n))
+        return z, abs(z) >= max(_FAR, 0.05 * np.sqrt(n))
+
+    def _label_order(self) -> Check:
+        z, runs = self._label_lag()
+        fine = self.shuffled or not runs
         what = "neighbouring rows have similar labels" if z > 0 else "labels alternate"
         message = f"labels of neighbouring rows are independent (z = {z:.1f})"
         if self.shuffled:
@@ -166,20 +176,22 @@ class RowChecks:
         if not fine:
             message = (
                 f"{what} (z = {z:.1f}): the rows are sorted, or not in a random order. A reading "
-                f"in stored order learns the order; shuffle the rows, or use form='crossfit' with "
-                f"rows in memory, which shuffles them"
+                f"in stored order learns the order; shuffle the rows, or read them into memory and "
+                f"use the form crossfit, which shuffles them"
             )
         return Check("order of labels", z, fine, message)
 
     def _residual_order(self) -> Check:
         z = _largest(self.sums["lag"], np.sqrt(self.sums["lag_v"]))
+        if self.shuffled and self._label_lag()[1]:  # so residuals follow the labels
+            return Check("order of residuals", z, True, _SORTED)
         fine = abs(z) < _FAR
         message = f"residuals of neighbouring rows are independent (z = {z:.1f})"
         if not fine:
             message = (
                 f"residuals of neighbouring rows are not independent (z = {z:.1f}): rows are "
                 f"copies, or come in runs or groups. More features than stated may be false; "
-                f"shuffle or deduplicate the rows, or give groups="
+                f"shuffle or deduplicate the rows, or (in Python) give fit the groups of the rows"
             )
         return Check("order of residuals", z, fine, message)
 
@@ -188,6 +200,8 @@ class RowChecks:
         mean = np.divide(s["vt"], s["v"], out=np.zeros(self.outputs), where=s["v"] > 0)
         spread = s["vtt"] - 2 * mean * s["vt"] + mean**2 * s["v"]
         z = _largest(s["et"] - mean * s["e"], np.sqrt(np.maximum(spread, 0.0)))
+        if self.shuffled and self._label_lag()[1]:
+            return Check("drift", z, True, _SORTED)
         fine = abs(z) < _FAR
         message = f"residuals do not drift over the rows (z = {z:.1f})"
         if not fine:
@@ -205,7 +219,7 @@ class RowChecks:
         if not fine:
             message += (
                 ". If they are copies of one observation, evidence counts it several times: "
-                "deduplicate the rows, or give groups= with crossfit"
+                "deduplicate the rows, or (in Python) give fit the groups of the rows"
             )
         return Check("repeated rows", share, fine, message)
 
@@ -224,11 +238,16 @@ class RowChecks:
             )
         return Check("row length", z, fine, message)
 
+    @property
+    def rarest(self) -> int:
+        """Number of rows of the rarest class."""
+        positive = self.sums["y"]
+        return int(np.minimum(positive, self.rows - positive).min())
+
     def _number(self) -> Check:
         n = self.rows
         if self.classifies:
-            positive = self.sums["y"]
-            least = int(np.minimum(positive, n - positive).min()) if n else 0
+            least = self.rarest
             message = f"{n:,} rows, {least:,} of the rarest class"
             fine = n >= _FEW_ROWS and least >= _FEW_OF_CLASS
         else:
