@@ -147,7 +147,7 @@ class Readings:
             checkpointing.interrupt(self, source, options)
         if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
-        self._check_classes()
+        self.checks.refuse_one_class(self.labels.classes)
 
     def _run(
         self,
@@ -337,20 +337,6 @@ class Readings:
         y = np.stack([targets[output] for output in range(len(self.cores))])
         self._check(y, source.block.weights, self.facts.p, self.facts.lengths, self.facts.hashes)
         self.facts = self._prepared = None
-
-    def _check_classes(self) -> None:
-        """Raise DataError if all rows are of one class."""
-        classes = self.labels.classes
-        if classes is None:
-            return
-        rows, positive = self.checks.rows, self.checks.sums["y"]
-        present = np.array([positive[0] < rows, positive[0] > 0])
-        if len(classes) > 2:
-            present = positive > 0
-        if present.sum() < 2:
-            raise DataError(
-                f"a classifier needs rows of at least 2 classes; found {classes[present].tolist()}"
-            )
 
     def _check(
         self,
