@@ -81,7 +81,7 @@ def discover(
         typer.Option(
             "--task",
             metavar="TASK",
-            help="classification, regression, or auto: the first labels decide.",
+            help="classification, regression, or auto: the labels decide.",
             rich_help_panel=LEARNING,
         ),
     ] = "auto",
