@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.discovery_cases import SUMS, Rows, core, rows_of, same
 from thresher import _core
@@ -133,3 +135,47 @@ def test_memory_is_proportional_to_the_features_that_occur() -> None:
     assert hashed.bytes() < empty + (1 << 20)
     dense = core("classification", 10_000, dtype="float32", redraws=20)
     assert 10_000 * 256 <= dense.bytes() <= 10_000 * 512
+
+
+@dtypes
+def test_lengths_and_hashes_of_rows(dtype: str) -> None:
+    rows = rows_of(2, "classification", rows=80, width=6)
+    rows.X[40:60], rows.y[40:60] = rows.X[:20], rows.y[:20]  # copies
+    rows.X[60:], rows.y[60:] = rows.X[:20], 1 - rows.y[:20]  # copies with the other label
+    found = {}
+    for sparse in (True, False):
+        _, lengths, hashes = core("classification", 6, dtype=dtype).stream(rows.batch(sparse), 0)
+        np.testing.assert_array_equal(lengths, (rows.X != 0).sum(axis=1))
+        found[sparse] = hashes
+    np.testing.assert_array_equal(found[True], found[False])
+    hashes = found[True]
+    np.testing.assert_array_equal(hashes[40:60], hashes[:20])
+    assert (hashes[60:] != hashes[:20]).all()
+    different = {(*x, y) for x, y in zip((rows.X + 0.0).tolist(), rows.y.tolist(), strict=True)}
+    assert len(set(hashes.tolist())) == len(different)
+    order = rows.order
+    made = core("classification", 6, dtype=dtype, folds=3)
+    for fold in range(3):
+        made.finish(fold)
+    scored = made.score(rows.batch(), rows.folds, 0, order, 5, 50)
+    np.testing.assert_array_equal(scored[2], hashes[order[5:50]])
+
+
+@given(seed=st.integers(0, 2**32), values=st.integers(0, 300), ties=st.booleans())
+def test_exceedances_equal_a_count(seed: int, values: int, ties: bool) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = np.abs(rng.normal(size=values) * 10.0 ** rng.integers(-30, 30, values))
+    limits = np.abs(rng.normal(size=20))
+    if ties:
+        drawn, limits = drawn.clip(0, 5).round(1), np.r_[limits.round(1), 0.0]
+    drawn, limits = drawn.astype(np.float32), np.sort(limits).astype(np.float32)
+    found = _core.exceedances(drawn, limits)
+    np.testing.assert_array_equal(found, (drawn >= limits[:, None]).sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("values", "limits"), [([-1.0], [1.0]), ([np.nan], [1.0]), ([1.0], [2.0, 1.0]), ([1.0], [-1.0])]
+)
+def test_exceedances_of_bad_numbers(values: list[float], limits: list[float]) -> None:
+    with pytest.raises(ValueError, match="must not be negative, and thresholds must increase"):
+        _core.exceedances(np.array(values, np.float32), np.array(limits, np.float32))

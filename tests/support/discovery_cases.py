@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from oracles.discovery import Evidence
-from thresher import _core
+from thresher import FeatureDiscovery, _core
 
 SUMS = ("S", "realised", "predicted", "redrawn_S", "redrawn_D")
 WEIGHTS = {
@@ -122,3 +122,32 @@ def same(one: _core.Discovery, other: _core.Discovery) -> None:
     for name in first:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
     assert one.facts() == other.facts()
+
+
+def signal(kind: str = "classification", rows: int = 900) -> tuple[np.ndarray, np.ndarray]:
+    """Return 40 columns of which 3 raises the target and 7 lowers it; 11 is zero, 12 constant."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(rows, 40))
+    X[:, 11], X[:, 12] = 0.0, 1.0
+    score = 1.2 * X[:, 3] - 1.2 * X[:, 7] + rng.logistic(size=rows)
+    if kind == "regression":
+        return X, 5.0 + score
+    if kind == "classes":
+        return X, np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 1.0])]
+    return X, (score > 0).astype(int)
+
+
+def discovered(**options: Any) -> FeatureDiscovery:
+    """Return a FeatureDiscovery with a seed."""
+    return FeatureDiscovery(**{"random_state": 0} | options)
+
+
+def same_results(one: FeatureDiscovery, other: FeatureDiscovery) -> None:
+    """Compare the bits of all results."""
+    for name in ("selected_", "z_", "qvalues_", "pvalues_", "features_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert one.expected_false_ == other.expected_false_
+    assert one.n_rows_ == other.n_rows_
+    for first, second in zip(one.checks_, other.checks_, strict=True):
+        assert (first.name, first.fine) == (second.name, second.fine)
+        np.testing.assert_allclose(first.value, second.value, rtol=1e-9, atol=1e-6)

@@ -48,6 +48,7 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "at_once": readings.at_once,
         "groups": readings.groups,
         "rows": readings.rows,
+        "total": readings.total,
         "width": str(readings.width),
         "position": None if at is None else at.to_json(),
         "blocks": readings.blocks,
@@ -106,7 +107,7 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
         readings.take_seed(int(about["plan"]["seed"]))
     for name, value in asdict(readings.plan).items():
         _same(path, name, about["plan"].get(name), value)
-    if readings.labels.state is None:
+    if about["labels"] is None:
         _same(path, "the list of classes", about["classes"], _plain(readings.labels.classes))
     now = json.loads(json.dumps(source.identity()))
     _same(path, "the options of reading", about["input"][0], now)
@@ -121,7 +122,7 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     readings.labels.state = about["labels"]
     source.reading_state = about["reading"]
     readings.phase, readings.rows = about["phase"], about["rows"]
-    readings.at_once = about.get("at_once", 0)
+    readings.at_once, readings.total = about.get("at_once", 0), about.get("total", 0)
     readings.width, readings.blocks = int(about["width"]), about["blocks"]
     at = about["position"]
     readings.position = None if at is None else Position.from_json(at)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from thresher.atomic import all_or_nothing
@@ -30,10 +31,16 @@ from thresher.discovery.inputs import (
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
-from thresher.errors import ParameterError, setting
+from thresher.errors import ParameterError
 from thresher.training.lanes import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
+
+
+def _streams(self: FeatureDiscovery) -> bool:
+    if self.form not in ("auto", "stream"):
+        raise AttributeError(f"partial_fit is a stream: form={self.form!r} cannot be used")
+    return True
 
 
 class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, BaseEstimator):
@@ -221,6 +228,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
                 checkpointing.interrupt(readings, source, run)
         return self
 
+    @available_if(_streams)
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> Self:
@@ -240,16 +248,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         """
         if is_source(X):
             raise ParameterError("partial_fit takes rows; fit takes a source", owner=self._owner)
-        if self.form not in ("auto", "stream"):
-            raise ParameterError(
-                ("partial_fit is a stream: ", setting("form", self.form), " cannot be used"),
-                owner=self._owner,
-                parameter="form",
-            )
         with all_or_nothing(self):
             readings = self.__dict__.get("_readings")
             first = readings is None
-            X, y, weights = self._rows(X, y, sample_weight, reset=first)
+            X, y, weights = self._rows(X, y, sample_weight, reset=first, least=1)
             if readings is None:
                 labels = labels_of_rows(self, y, classes)
                 source = MatrixSource(X, y, weights)
@@ -302,7 +304,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             )
         return source, labels, of_rows
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Any]:
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2
+    ) -> tuple[Any, Any, Any]:
         X, y = validate_data(
             self,
             X,
@@ -312,7 +316,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
             order="C",
-            ensure_min_samples=2,
+            ensure_min_samples=least,
             y_numeric=self.task == "regression",
         )
         if y.dtype.kind == "O":

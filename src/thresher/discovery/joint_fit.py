@@ -77,7 +77,7 @@ class JointFit:
         X = sp.csr_matrix(X, dtype=np.float64)
         rows = X.shape[0]
         h = np.ones(rows) if row_weights is None else row_weights
-        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        squares = X.multiply(X).T @ h / h.sum()
         scale = np.where(squares > 0, np.sqrt(np.maximum(squares, 1e-300)), 1.0)
         D = sp.csr_matrix(sp.hstack([X @ sp.diags(1 / scale), np.ones((rows, 1))]))
         with threadpool_limits(1):  # so that the bits do not depend on the number of threads
@@ -149,6 +149,8 @@ def _columns(block: Any, keys: NDArray[np.uint64]) -> Any:
     if not hasattr(block, "native"):
         X = block.X[:, keys.astype(np.intp)]
         return sp.csr_matrix(X) if not is_sparse(X) else X
+    if not len(keys):
+        return sp.csr_matrix((block.rows, 0))
     native = block.native
     if not len(keys):
         return sp.csr_matrix((block.rows, 0))

@@ -57,6 +57,8 @@ class Readings:
     ----------
     rows : int
         Number of rows in the reading so far.
+    total : int
+        Number of rows of a complete reading; 0 before the first one ends.
     width : int
         The largest feature number so far, plus 1.
     seeded : bool
@@ -73,7 +75,7 @@ class Readings:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
         self.memory_limit, self.at_once = memory_limit, 0
-        self.phase = self.rows = self.width = 0
+        self.phase = self.rows = self.total = self.width = 0
         self.seeded, self.groups = True, ""
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
@@ -242,6 +244,12 @@ class Readings:
     def _end(self, phase: _Phase, source: Source | MatrixSource) -> None:
         if self.rows == 0:
             raise DataError(f"{source}: no rows to learn from")
+        if self.rows != (self.total or self.rows):
+            raise DataError(
+                f"{source}: the input has changed since it was last read: it had {self.total:,} "
+                f"rows, and has {self.rows:,} now"
+            )
+        self.total = self.rows
         if phase.name == "learn":
             for core in self.cores:
                 for fold in phase.folds:
@@ -314,6 +322,8 @@ class Readings:
             batch.set_targets(target, block.weights)
         folds = np.zeros(0, np.int64)
         if phase.name != "stream":
+            if in_memory:  # all rows: a resumed run deals them the same folds
+                self.dealer.restart()
             strata = np.zeros(y.shape[1], np.int64)
             if self.plan.task == "classification":
                 strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)

@@ -93,6 +93,7 @@ class RowChecks:
                          "el", "vl", "vll")
         }  # fmt: skip
         self.last: NDArray[np.float64] | None = None  # e, v and y of the last row
+        self.origin: NDArray[np.float64] | None = None  # the first target of a regression
         self.hashed = 0  # number of hashes
         self._seen: list[NDArray[np.uint64]] = []
 
@@ -117,6 +118,11 @@ class RowChecks:
         if not y.shape[1]:
             return
         e = y - p
+        if not self.classifies:
+            if self.origin is None:
+                self.origin = y[:, 0].copy()
+                e[:, 0] = 0.0  # in a stream, no row predicts the first one
+            y = y - self.origin[:, None]
         v = p * (1 - p) if self.classifies else e * e
         long = np.log1p(lengths)
         t = np.arange(self.rows, self.rows + y.shape[1], dtype=np.float64)
@@ -259,6 +265,7 @@ class RowChecks:
             "rows": self.rows,
             "sums": {name: values.tolist() for name, values in self.sums.items()},
             "last": None if self.last is None else self.last.tolist(),
+            "origin": None if self.origin is None else self.origin.tolist(),
         }
 
     def restore(self, saved: Mapping[str, Any], hashes: bytes) -> None:
@@ -266,6 +273,7 @@ class RowChecks:
         self.rows = int(saved["rows"])
         self.sums = {name: np.array(values) for name, values in saved["sums"].items()}
         self.last = None if saved["last"] is None else np.array(saved["last"])
+        self.origin = None if saved.get("origin") is None else np.array(saved["origin"])
         self._seen = [np.frombuffer(hashes, np.uint64).copy()]
         self.hashed = len(self._seen[0])
 
