@@ -185,16 +185,15 @@ void bind_stages_robust(nb::module_& m) {
       .def(
           "whole",
           [](const RobustPart& self, std::int64_t stage, double norm, std::int64_t passes,
-             Doubles start, double bias, double strength,
-             const std::tuple<double, double, double>& totals, std::size_t jobs) {
+             Doubles start, double bias, double strength, double weight, std::size_t jobs) {
             return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
-              return self.whole(stage, norm, passes, span_of(start), bias,
-                                {strength, totals_of(totals)}, jobs, check_interrupt);
+              return self.whole(stage, norm, passes, span_of(start), bias, {strength, weight}, jobs,
+                                check_interrupt);
             });
           },
-          "stage"_a, "norm"_a, "passes"_a, "start"_a, "bias"_a, "strength"_a, "totals"_a, "jobs"_a,
+          "stage"_a, "norm"_a, "passes"_a, "start"_a, "bias"_a, "strength"_a, "weight"_a, "jobs"_a,
           "Learn the weights of the features that are left, from `start` (empty: 0) and a bias.\n"
-          "`strength` is that of the l2 (0: none), `totals` are those of all parts.");
+          "`strength` is that of the l2 (0: none), `weight` the sum of the weights of all rows.");
 
   nb::class_<SizeTable>(m, "SizeTable", "Losses on the other half, by number of features.")
       .def(nb::init<>())
@@ -209,22 +208,35 @@ void bind_stages_robust(nb::module_& m) {
                    })
       .def("error", &SizeTable::error, "a"_a, "b"_a,
            "Standard error of the difference of the means of two sizes, by their positions.")
-      .def("chosen", &thresher::chosen_size, "features"_a,
-           "Return the number of features to keep, at most `features`; 0: there is no signal.")
+      .def(
+          "chosen",
+          [](const SizeTable& self, std::size_t features) {
+            const auto chosen = thresher::chosen_size(self, features);
+            return std::tuple(chosen.size, chosen.strength);
+          },
+          "features"_a,
+          "Return the number of features to keep, at most `features` (0: there is no signal), and\n"
+          "the strength of the l2 that was best for it.")
       .def("__getstate__",
            [](const SizeTable& self) {
              return std::tuple(self.sizes, self.rows, self.weight, self.squares, self.sums,
-                               self.square_sums, self.products);
+                               self.square_sums, self.products, self.paths, self.logs);
            })
       .def("__setstate__",
            [](SizeTable& self,
               std::tuple<std::vector<std::int64_t>, double, double, double, std::vector<double>,
-                         std::vector<double>, std::vector<double>>
+                         std::vector<double>, std::vector<double>, double, std::vector<double>>
                   state) {
-             auto& [sizes, rows, weight, squares, sums, square_sums, products] = state;
-             new (&self) SizeTable{
-                 std::move(sizes),   rows, weight, squares, std::move(sums), std::move(square_sums),
-                 std::move(products)};
+             auto& [sizes, rows, weight, squares, sums, square_sums, products, paths, logs] = state;
+             new (&self) SizeTable{std::move(sizes),
+                                   rows,
+                                   weight,
+                                   squares,
+                                   std::move(sums),
+                                   std::move(square_sums),
+                                   std::move(products),
+                                   paths,
+                                   std::move(logs)};
            });
 
   nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and their judgement.")

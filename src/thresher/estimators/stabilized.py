@@ -19,8 +19,9 @@ from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import WholeMatrixEstimator
 from thresher.estimators.tasks import PartialClassifier
+from thresher.health.watch import NoSignalWarning
 from thresher.losses import LOSSES
-from thresher.model.evidence import Evidence
+from thresher.model.evidence import Evidence, join_z, no_signal_text
 from thresher.model.model import Output, Progress
 from thresher.rules import core_args
 from thresher.training.first_rows import warn_of_columns
@@ -44,6 +45,14 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     feature. The lower half is purged, until `target_nnz` are left, whose weights are then learned
     again. This variant has an intercept.
 
+    If `target_nnz` is None, the labels choose the number of features. Before the first stage, paths
+    on the two halves of random splits judge features by their own half, and models of halving
+    numbers of features are measured on the other half. If none is better than the intercept alone
+    by two standard errors, there is no signal: no feature is kept, the model is the intercept (the
+    log-odds), and there is a `thresher.health.NoSignalWarning`. Otherwise the number is twice the
+    smallest that is within one standard error of the best. With more than two classes, each class
+    against the others has its own number, and may have none.
+
     ``variant="paper"`` is the published algorithm with its misprints corrected: bursts of a few
     steps, truncation in proportion to the rows that had a feature, gravity from a quantile of the
     updates. It has no intercept. With hinge loss its gravity is soon 0 (there is a warning), and it
@@ -51,7 +60,11 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     In a stream, each path learns each batch of `partial_fit` in its own order; pass as many rows
     per call as memory allows, at least some hundreds. The robust variant purges after every 500
-    rows or more.
+    rows or more. A stream does not know its rows beforehand: without `target_nnz` it keeps
+    sqrt(rows * features / 10) features, or min(400, features / 3) if that is more. From the second
+    batch on, every batch is predicted before it is learned. As long as these predictions are not
+    better than those of the intercept alone by two standard errors, the model has no features, and
+    there is the same warning; learning goes on.
 
     {parameters}
 
@@ -178,6 +191,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         run: SolverRun,
     ) -> Self:
         batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
+        had_signal = [learner.has_signal() for learner in self._learners]
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
         stages = _Stages(self._fitted.params, self.history_, run, learners)
         while stages.output < len(learners):
@@ -190,7 +204,12 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         self._learners = learners
         self._documents = self._documents + _documents(X)
         history = [*self.history_, *run.history]
-        return self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
+        self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
+        # In a stream, the warning comes once, not with every batch.
+        if any(had and not one.has_signal() for had, one in zip(had_signal, learners, strict=True)):
+            message = f"{type(self).__name__}: {no_signal_text(self.model_)}"
+            run.observer.warn(message, NoSignalWarning)
+        return self
 
     def _state(self, history: list[Progress], passes: int) -> FittedState:
         """Return the fitted state with the current weights of the learners."""
@@ -213,6 +232,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     def _evidence(self) -> Evidence:
         found = [learner.findings() for learner in self._learners]
+        robust = self._fitted.params["variant"] == "robust"
         features = np.concatenate([keys for keys, *_ in found])
         return Evidence(
             indptr=np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64),
@@ -221,6 +241,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
             updates=np.concatenate([updates for _, _, updates, _ in found]),
             purged=np.concatenate([purged for *_, purged in found]),
             documents=self._documents[features.astype(np.intp)],
+            z=join_z([learner.label_z() if robust else None for learner in self._learners]),
         )
 
     def take(self, state: FittedState) -> Self:
@@ -289,8 +310,9 @@ class _Stages:
     def record_stage(self, stage: _core.Stage) -> bool:
         """Record a stage of an output; return whether to continue."""
         if stage.number == 0:  # not a stage: the core only checks whether to stop
-            if self._kept is not None:
-                self.run.stop_if_asked(self._kept)
+            # Before the first stage the number of features is chosen. If that is interrupted, the
+            # checkpoint has only the finished outputs.
+            self.run.stop_if_asked(self._kept or self._state)
             return True
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum

@@ -76,9 +76,9 @@ class LogisticAscent {
   static double solved(double p, double u, double q) {
     double low = p + (u - 1.0) * q, high = p + u * q;
     double g = std::clamp(p, low, high);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 50; ++i) {
       const double s = sigmoid(g), excess = g - p - (u - s) * q;
-      if (std::fabs(excess) < 1e-6 * (1.0 + std::fabs(g))) break;
+      if (std::fabs(excess) < 1e-10 * (1.0 + std::fabs(g))) break;
       (excess > 0 ? high : low) = g;
       const double next = g - excess / (1.0 + q * s * (1.0 - s));
       g = next > low && next < high ? next : 0.5 * (low + high);

@@ -110,7 +110,7 @@ class PartOf final : public RobustPart {
     if (!start.empty()) from.weights = [&](std::size_t i) { return start[i]; };
     from.bias = bias;
     if (penalty.strength > 0)
-      from.l2 = robust_refit_l2(penalty.strength, sizing_.spread(rows_), penalty.rows);
+      from.l2 = scale_free_l2(penalty.strength, sizing_.spread(rows_), penalty.weight);
     return paths_.whole(team, check_interrupt, rows_, mean_norm, stage, passes, from);
   }
 

@@ -35,7 +35,7 @@ struct RowsOfFeatures {
 // The l2 of the refit.
 struct RefitPenalty {
   double strength = 0.0;  // 0: none
-  RowTotals rows;         // of all parts
+  double weight = 0.0;    // of the rows of all parts
 };
 
 class RobustPart {

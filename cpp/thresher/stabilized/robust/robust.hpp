@@ -23,7 +23,7 @@
 //
 // If no target is given, the labels choose it (stabilized/robust/sizing.hpp), and paths start from
 // the log-odds of the rows instead of a bias of 0. If there is no signal, the model is the
-// intercept. The refit has an l2 that does not depend on the scale of the features.
+// intercept. The refit has the l2 that was best for this size.
 //
 // What makes it fast: rows are copied without the purged features, so that later stages cost less
 // (stabilized/robust/candidates.hpp). The paths are in stabilized/robust/half_paths.hpp, the
@@ -60,7 +60,6 @@ class Robust {
         keep_(params.number("keep")),
         least_rows_(params.number("min_updates")),
         target_(params.number("target", 0.0)),
-        refit_strength_(params.number("refit_strength", 0.0)),
         streams_(params.number("streams", 0.0) != 0.0),
         features_(width),
         sums_(width) {
@@ -150,7 +149,7 @@ class Robust {
         size_ = stage_ > 0 && target_ == 0 && !streams_ ? earlier_size() : unknown_size;
         return;
       }
-    io(sums_), io(sums_known_), io(totals_), io(size_), io(progress_);
+    io(sums_), io(sums_known_), io(totals_), io(size_), io(strength_), io(progress_);
     if (sums_.size() != width_ || size_ < unknown_size)
       throw std::invalid_argument("the learner state is damaged");
   }
@@ -212,7 +211,8 @@ class Robust {
                    const std::function<void()>& check_interrupt) {
     const std::size_t features = rows.ids.size();
     const SizeTable table = sizing_.measure(jobs, check_interrupt, rows, mean_norm(), features);
-    size_ = static_cast<std::int64_t>(chosen_size(table, features));
+    const ChosenSize chosen = chosen_size(table, features);
+    size_ = chosen.size, strength_ = chosen.strength;
     if (size_ == 0 && !table.sizes.empty()) loss_sum_ += table.sums[0], weight_sum_ += table.weight;
   }
 
@@ -306,7 +306,7 @@ class Robust {
     typename RobustPaths<Real>::Start start;
     start.weights = [&](std::size_t i) { return features_[rows.ids[i]].weight; };
     start.bias = bias_;
-    start.l2 = refit_l2(rows);
+    if (strength_ > 0) start.l2 = scale_free_l2(strength_, sizing_.spread(rows), totals_.weight);
     const PathSums sums =
         paths_.whole(team, check_interrupt, rows, mean_norm(), stage_, passes, start);
     taken_ += passes * static_cast<std::int64_t>(rows.count());
@@ -316,12 +316,6 @@ class Robust {
       features_[rows.ids[i]].weight = sums.w[i] / paths();
     }
     bias_ = sums.bias / paths();
-  }
-
-  // Looser for unbalanced classes, whose rows tell less.
-  double refit_l2(const Rows& rows) const {
-    if (refit_strength_ == 0 || !(totals_.weight > 0)) return 0.0;
-    return robust_refit_l2(refit_strength_, sizing_.spread(rows), totals_);
   }
 
   double paths() const { return static_cast<double>(paths_.count()); }
@@ -337,13 +331,13 @@ class Robust {
   RobustPaths<Real> paths_;
   RobustSizing<Real> sizing_;
   double rejection_, keep_, least_rows_, target_;
-  double refit_strength_;  // 0: no l2
-  bool streams_;           // rows come in batches
+  bool streams_;  // rows come in batches
   std::vector<Feature> features_;
   std::vector<LabelSums> sums_;
   bool sums_known_ = true;  // not in states of version 0.1.0
   RowTotals totals_;
   std::int64_t size_ = unknown_size;  // chosen by the labels
+  double strength_ = 0.0;             // of the l2 of the refit; 0: none
   ProgressiveGain progress_;          // of a stream
   double bias_ = 0.0;
   std::int64_t stage_ = 0, rows_ = 0, seen_ = 0, stable_ = 0, taken_ = 0;

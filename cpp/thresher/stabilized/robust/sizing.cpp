@@ -12,9 +12,11 @@
 namespace thresher {
 namespace {
 
-constexpr double strengths[] = {0.3, 1.0, 5.0};  // c, from strong l2 to weak
-constexpr std::size_t smallest = 4;              // the last number of features
+constexpr double strengths[] = {0.3, 1.0, 5.0, 25.0, 125.0};  // c, from strong l2 to weak
+constexpr double weak = 60.0;                                 // most paths chose the weakest: no l2
+constexpr std::size_t smallest = 4;                           // the last number of features
 constexpr double halving = 0.5;
+constexpr std::int64_t least_sweeps = 3;
 
 }  // namespace
 
@@ -28,8 +30,11 @@ void SizeTable::add(const SizeTable& other) {
   }
   if (sizes != other.sizes) throw std::invalid_argument("tables of different sizes");
   rows += other.rows, weight += other.weight, squares += other.squares;
-  for (std::size_t a = 0; a < sums.size(); ++a)
+  paths += other.paths;
+  for (std::size_t a = 0; a < sums.size(); ++a) {
     sums[a] += other.sums[a], square_sums[a] += other.square_sums[a];
+    logs[a] += other.logs[a];
+  }
   for (std::size_t i = 0; i < products.size(); ++i) products[i] += other.products[i];
 }
 
@@ -41,15 +46,18 @@ double SizeTable::error(std::size_t a, std::size_t b) const {
   return std::sqrt(std::max(0.0, about)) / weight;
 }
 
-std::size_t chosen_size(const SizeTable& table, std::size_t features) {
+ChosenSize chosen_size(const SizeTable& table, std::size_t features) {
   std::size_t best = 0;
-  for (std::size_t a = 1; a < table.sizes.size(); ++a)  // among equals the fewest features
-    if (table.mean(a) <= table.mean(best)) best = a;
-  if (best == 0 || table.mean(0) - table.mean(best) < 2.0 * table.error(0, best)) return 0;
-  for (std::size_t a = table.sizes.size() - 1; a > 0; --a)
-    if (table.mean(a) <= table.mean(best) + table.error(a, best))
-      return std::min(features, 2 * static_cast<std::size_t>(table.sizes[a]));
-  return 0;
+  for (std::size_t a = 1; a < table.sizes.size(); ++a)
+    if (table.mean(a) < table.mean(best)) best = a;
+  if (best == 0) return {};
+  const double gain = table.mean(0) - table.mean(best);
+  if (gain < 1e-9 || gain < 2.0 * table.error(0, best)) return {};  // 1e-9: not only rounding
+  std::size_t a = table.sizes.size() - 1;
+  while (table.mean(a) > table.mean(best) + table.error(a, best)) --a;
+  const double strength = std::exp(table.logs[a] / table.paths);
+  return {std::min(static_cast<std::int64_t>(features), 2 * table.sizes[a]),
+          strength < weak ? strength : 0.0};
 }
 
 double log_odds(double positive, double weight, double rows) {
@@ -64,21 +72,22 @@ struct RobustSizing<Real>::Half {
   std::size_t number;  // of its path
   Rows rows;           // all rows, with the features left
   double mean_norm;
-  std::vector<double> variances;            // of all features, by their first positions
-  std::vector<std::int64_t> mine, others;   // numbers of rows
-  std::size_t features;                     // of all parts
-  double bias = 0.0;                        // log-odds of its own rows
+  std::vector<double> variances;           // of all features, by their first positions
+  std::vector<std::int64_t> mine, others;  // numbers of rows
+  std::size_t features;                    // of all parts
+  double bias = 0.0;                       // log-odds of its own rows
+  bool one_class = false;
   std::vector<double> duals;                // of the models with the strongest l2, for all rows
   std::vector<std::vector<double>> losses;  // of `others`, for each size
   std::vector<std::int64_t> sizes;
+  std::vector<double> logs;  // ln c of the best model, for each size
 };
 
 template <class Real>
 RobustSizing<Real>::RobustSizing(const Loss& loss, const Params& params)
     : judge_(loss, params, 0, 2),
       first_(2 * static_cast<std::size_t>(params.number("paths"))),
-      pairs_(static_cast<std::size_t>(params.number("size_pairs", 1))),
-      least_sweeps_(static_cast<std::int64_t>(params.number("size_sweeps", 3))),
+      pairs_(static_cast<std::size_t>(params.number("size_pairs", 0))),
       steps_(static_cast<std::int64_t>(params.number("stage_steps", 1000))) {}
 
 template <class Real>
@@ -95,7 +104,8 @@ std::vector<double> RobustSizing<Real>::variances(const Rows& rows) {
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const double mean = sums[i] / weight;
-    squares[i] = std::max(0.0, squares[i] / weight - mean * mean);
+    const double square = squares[i] / weight, variance = square - mean * mean;
+    squares[i] = variance > 1e-12 * square ? variance : 0.0;  // constant, up to rounding
   }
   return squares;
 }
@@ -115,7 +125,8 @@ SizeTable RobustSizing<Real>::measure(std::size_t jobs,
   SizeTable table;
   if (n < 2) return table;
   const std::vector<double> variance = variances(rows);
-  const std::size_t paths = 2 * pairs_;
+  // Few rows are cheap, and one split of them says little.
+  const std::size_t pairs = pairs_ > 0 ? pairs_ : n < 500 ? 8 : 3, paths = 2 * pairs;
   Team team(std::min(std::max<std::size_t>(jobs, 1), paths));
   std::atomic<bool> ended = false;
   std::vector<std::vector<double>> losses;  // of all rows, for each size
@@ -138,12 +149,14 @@ SizeTable RobustSizing<Real>::measure(std::size_t jobs,
       }
     });
     for (const Half& half : wave) {
-      table.sizes = half.sizes;
+      table.sizes = half.sizes, table.paths += 1.0;
+      table.logs.resize(half.sizes.size());
       losses.resize(half.sizes.size(), std::vector<double>(rows.count()));
+      for (std::size_t a = 0; a < losses.size(); ++a) table.logs[a] += half.logs[a];
       for (std::size_t a = 0; a < losses.size(); ++a)
         for (std::size_t i = 0; i < half.others.size(); ++i)
           losses[a][static_cast<std::size_t>(half.others[i])] +=
-              half.losses[a][i] / static_cast<double>(pairs_);
+              half.losses[a][i] / static_cast<double>(pairs);
     }
   }
   const std::size_t k = table.sizes.size();
@@ -169,9 +182,10 @@ void RobustSizing<Real>::follow(const typename Paths::Control& control, Half& ha
   for (const std::int64_t row : half.mine)
     totals.add(rows.weights[static_cast<std::size_t>(row)],
                rows.labels[static_cast<std::size_t>(row)]);
+  half.one_class = totals.positive == 0 || totals.positive == totals.weight;
   half.bias = log_odds(totals.positive, totals.weight, static_cast<double>(half.mine.size()));
   const Loss logistic("logistic", 0.0, 0.5);
-  half.sizes.push_back(0), half.losses.emplace_back();
+  half.sizes.push_back(0), half.losses.emplace_back(), half.logs.push_back(0.0);
   for (const std::int64_t row : half.others)
     half.losses.back().push_back(
         logistic(half.bias, rows.labels[static_cast<std::size_t>(row)]).loss());
@@ -221,10 +235,12 @@ std::vector<double> RobustSizing<Real>::least_losses(const typename Paths::Contr
                                                      Half& half, std::int64_t stage) const {
   const Rows& rows = half.rows;
   const Loss logistic("logistic", 0.0, 0.5);
-  double spread = std::accumulate(half.variances.begin(), half.variances.end(), 0.0);
-  if (!(spread > 0)) spread = 1.0;  // constant features
+  const double spread = std::accumulate(half.variances.begin(), half.variances.end(), 0.0);
+  half.logs.push_back(0.0);
+  // Constant features and labels say nothing.
+  if (spread == 0 || half.one_class) return half.losses[0];
   const auto mine = static_cast<std::int64_t>(half.mine.size());
-  const std::int64_t sweeps = std::max<std::int64_t>(least_sweeps_, (steps_ + mine - 1) / mine);
+  const std::int64_t sweeps = std::max(least_sweeps, (steps_ + mine - 1) / mine);
   std::uint32_t seen = 0;
   const auto keep_on = [&] {
     if (++seen % 1024 != 0) return true;
@@ -259,7 +275,8 @@ std::vector<double> RobustSizing<Real>::least_losses(const typename Paths::Contr
           logistic(LogisticAscent<Real>::prediction(mean, rows, r), rows.labels[r]).loss());
       sum += rows.weights[r] * losses.back();
     }
-    if (number == 1 || sum < least) least = sum, best = std::move(losses);
+    if (number == 1 || sum < least)
+      least = sum, best = std::move(losses), half.logs.back() = std::log(strength);
   }
   return best;
 }

@@ -8,7 +8,8 @@
 //
 //   sum over its rows of  h C loss + |w|^2 / 2,   C = c / sum of the variances of the m features
 //
-// and measures their loss on the rows of the other half; the least of the mean losses counts. Every
+// and measures their loss on the rows of the other half; the least of the mean losses counts, and
+// its c, as the geometric mean over the paths, is that of the refit. Every
 // row then has a loss for every m that no label of its half has influenced, and one for the
 // intercept alone (the log-odds of the other half). If the best m is not better than the intercept
 // by two standard errors, there is no signal, and no feature is kept. Otherwise the least m within
@@ -35,6 +36,8 @@ struct SizeTable {
   double rows = 0.0, weight = 0.0, squares = 0.0;  // number of rows, sums of h and h^2
   std::vector<double> sums, square_sums;           // of h loss and h^2 loss, for each size
   std::vector<double> products;                    // of h^2 loss loss', for each pair of sizes
+  double paths = 0.0;                              // number of paths
+  std::vector<double> logs;  // for each size, the sum over paths of ln c of the best model
 
   void add(const SizeTable& other);  // both have the same sizes, or one has none
 
@@ -43,23 +46,22 @@ struct SizeTable {
   double error(std::size_t a, std::size_t b) const;
 };
 
-// The number of features to keep; 0: there is no signal. At most `features`.
-std::size_t chosen_size(const SizeTable& table, std::size_t features);
+struct ChosenSize {
+  std::int64_t size = 0;  // 0: there is no signal
+  double strength = 0.0;  // c of the refit; 0: no l2
+};
+
+// The number of features to keep, at most `features`, and the l2 that was best for it.
+ChosenSize chosen_size(const SizeTable& table, std::size_t features);
 
 // The l2 of a model with features of these variances, as a penalty of the mean loss over rows of
 // this total weight.
 inline double scale_free_l2(double strength, double variances, double weight) {
-  return variances / (strength * weight);
+  return strength > 0 ? variances / (strength * weight) : 0.0;
 }
 
 // ln(share / (1 - share)) of the positive rows, finite also for rows of one class.
 double log_odds(double positive, double weight, double rows);
-
-// The l2 of the refit, looser for unbalanced classes: their rows tell less about the weights.
-inline double robust_refit_l2(double strength, double variances, const RowTotals& rows) {
-  const double share = rows.positive / rows.weight, h = std::max(1e-3, share * (1.0 - share));
-  return scale_free_l2(strength * 0.25 / h, variances, rows.weight);
-}
 
 template <class Real>
 class RobustSizing {
@@ -84,9 +86,9 @@ class RobustSizing {
                                    std::int64_t stage) const;
 
   Paths judge_;
-  std::size_t first_;  // number of the first order that the stages of the rule do not use
-  std::size_t pairs_;
-  std::int64_t least_sweeps_, steps_;
+  std::size_t first_;   // number of the first order that the stages of the rule do not use
+  std::size_t pairs_;   // 0: by the number of rows
+  std::int64_t steps_;  // that a path makes at least, in each stage
 };
 
 extern template class RobustSizing<float>;  // in sizing.cpp
