@@ -6,7 +6,7 @@ s_i ||x_i||^2 / sum of s_i, rms_j = sqrt(mean of x_j^2):
     Omega   the columns with nonzeros in at least ``min_updates`` rows;  Z = W = 0
     h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
 
-If no target is given, it is chosen as in `size_by_labels`. If that is 0, the weights are 0, and b is
+If no target is given, it is chosen as in `size_by_labels`. If that is 0, the weights are 0 and b is
 b0: the log-odds of the rows. If it is not, paths start from b0 instead of b = 0, also in the refit.
 The refit then has the l2 of the choice: before each update of weight s, w is divided by
 1 + s eta l2 / max(m, ||x_i||^2), with l2 = (sum of the variances of Omega) / (c sum of s_i). With

@@ -17,7 +17,8 @@ Both halves of a split have a path, which learns from its own half A, of a rows:
             highest score. The sizes are m = |Omega|, m // 2, ..., 4.
 
 For each size, the losses on the other half are those of the c with the least weighted mean; if all
-columns left are constant, or the labels of A, those of b0 alone. A row has then a loss for each size, the mean over the splits; and for size 0, that of b0 alone.
+columns left are constant, or the labels of A, those of b0 alone. A row has then a loss for each
+size, the mean over the splits; and for size 0, that of b0 alone.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.distributed.engine.messages import Message, Question
 
-
 Totals: TypeAlias = tuple[float, float, float]
 """Sums of weights, of their squares, and of the weights of positive rows."""
 
