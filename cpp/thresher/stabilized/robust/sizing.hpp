@@ -1,7 +1,7 @@
 // How many features the robust rule keeps, if that is not given: the labels decide
 // (docs/decisions/0021).
 //
-// A random split cuts the rows into two halves, and each half has a path. A path judges features by
+// Each of three random splits cuts the rows into two halves, and each half has a path. A path judges features by
 // its own half only: stages as those of stabilized/robust/robust.hpp, of one path, with halving
 // numbers of features. At each number m of features it learns logistic models from its half, from
 // strong to weak l2:
