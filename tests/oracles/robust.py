@@ -89,7 +89,7 @@ def robust(
     passes: int = 10,
     stage_steps: int = 1000,
     refit_steps: int = 5000,
-    pairs: int = 3,
+    pairs: int | None = None,
     sample_weight: Vector | None = None,
     parts: Sequence[int] = (),
 ) -> RobustResult:

@@ -1,8 +1,8 @@
 """How many features the robust variant keeps if that is not given: the other half decides.
 
 Rows have weights s_i > 0, y is -1 or +1, t = (y > 0), and Omega is as in `robust`. There are
-`pairs` random splits of the rows into the first n // 2 and the rest. Both halves of a split have a
-path, which learns from its own half A, of a rows:
+`pairs` random splits of the rows into the first n // 2 and the rest (by default 8, and 3 from 2,000
+rows on). Both halves of a split have a path, which learns from its own half A, of a rows:
 
     b0      log-odds of the weights of A, with shares between 1 / (a + 1) and a / (a + 1)
     models  with the columns Omega_k that are left, v the sum of their variances (over all rows):
@@ -72,7 +72,7 @@ def measure(
     features: int,
     paths: int,
     stage_steps: int,
-    pairs: int = 3,
+    pairs: int | None = None,
 ) -> Sizes | None:
     """Measure all sizes; X has only the columns of Omega that these rows have.
 
@@ -89,7 +89,7 @@ def measure(
     while sizes and sizes[-1] > 4:
         sizes.append(max(4, min(sizes[-1] - 1, sizes[-1] // 2)))
     losses, logs = np.zeros((len(sizes) + 1, n)), np.zeros(len(sizes) + 1)
-    margin = math.inf
+    pairs, margin = pairs or (8 if n < 2000 else 3), math.inf
     for number in range(2 * pairs):
         split = order(2 * paths + number // 2, 0, n)
         halves = [split[: n // 2], split[n // 2 :]]

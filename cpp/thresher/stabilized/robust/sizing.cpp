@@ -87,7 +87,7 @@ template <class Real>
 RobustSizing<Real>::RobustSizing(const Loss& loss, const Params& params)
     : judge_(loss, params, 0, 2),
       first_(2 * static_cast<std::size_t>(params.number("paths"))),
-      pairs_(static_cast<std::size_t>(params.number("size_pairs", 3))),
+      pairs_(static_cast<std::size_t>(params.number("size_pairs", 0))),
       steps_(static_cast<std::int64_t>(params.number("stage_steps", 1000))) {}
 
 template <class Real>
@@ -125,7 +125,8 @@ SizeTable RobustSizing<Real>::measure(std::size_t jobs,
   SizeTable table;
   if (n < 2) return table;
   const std::vector<double> variance = variances(rows);
-  const std::size_t paths = 2 * pairs_;
+  // With few rows, one split says little, and costs little.
+  const std::size_t pairs = pairs_ > 0 ? pairs_ : n < 2000 ? 8 : 3, paths = 2 * pairs;
   Team team(std::min(std::max<std::size_t>(jobs, 1), paths));
   std::atomic<bool> ended = false;
   std::vector<std::vector<double>> losses;  // of all rows, for each size
@@ -155,7 +156,7 @@ SizeTable RobustSizing<Real>::measure(std::size_t jobs,
       for (std::size_t a = 0; a < losses.size(); ++a)
         for (std::size_t i = 0; i < half.others.size(); ++i)
           losses[a][static_cast<std::size_t>(half.others[i])] +=
-              half.losses[a][i] / static_cast<double>(pairs_);
+              half.losses[a][i] / static_cast<double>(pairs);
     }
   }
   const std::size_t k = table.sizes.size();

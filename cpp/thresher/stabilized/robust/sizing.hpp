@@ -1,20 +1,20 @@
 // How many features the robust rule keeps, if that is not given: the labels decide
 // (docs/decisions/0021).
 //
-// Each of three random splits cuts the rows into two halves, and each half has a path. A path judges features by
-// its own half only: stages as those of stabilized/robust/robust.hpp, of one path, with halving
-// numbers of features. At each number m of features it learns logistic models from its half, from
-// strong to weak l2:
+// Eight random splits (three from 2,000 rows on) cut the rows into two halves, and each half has a
+// path. A path judges features by its own half only: stages as those of stabilized/robust/robust.hpp, but of one path,
+// with halving numbers of features. At each number m of features it learns logistic models from its
+// half, from strong to weak l2:
 //
 //   sum over its rows of  h C loss + |w|^2 / 2,   C = c / sum of the variances of the m features
 //
-// and measures their loss on the rows of the other half; the least of the mean losses counts, and
-// its c, as the geometric mean over the paths, is that of the refit. Every
-// row then has a loss for every m that no label of its half has influenced, and one for the
-// intercept alone (the log-odds of the other half). If the best m is not better than the intercept
-// by two standard errors, there is no signal, and no feature is kept. Otherwise the least m within
-// one standard error of the best is taken, where the error is that of the difference, row by row.
-// It is doubled: the paths saw half of the rows.
+// and measures their loss on the rows of the other half. The least of the mean losses counts; the
+// refit gets the geometric mean over the paths of its c, or no l2 if most paths chose the weakest.
+// So every row has a loss for every m from a model that did not learn from it, and one from the
+// intercept alone. If the best m is not better than the intercept by two standard errors, there is
+// no signal, and no feature is kept. Otherwise the least m within one standard error of the best is
+// taken, where the error is that of the difference, row by row. It is doubled: the paths saw half
+// of the rows.
 #pragma once
 
 #include <algorithm>
