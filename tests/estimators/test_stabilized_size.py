@@ -50,7 +50,9 @@ def test_no_signal() -> None:
     assert model.nnz == 0
     assert clf.intercept_[0] == pytest.approx(np.log(share / (1 - share)))
     np.testing.assert_allclose(clf.predict_proba(X[:5])[:, 1], share)
-    assert [record.nonzeros for record in clf.history_] == [0]
+    assert [record.nonzeros for record in clf.history_] == [0, 0]
+    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    assert [record.loss for record in clf.history_] == pytest.approx([entropy] * 2, abs=0.01)
     told = str(model.why(3))
     assert "never judged: no signal" in told
     assert "probability" not in told

@@ -93,8 +93,7 @@ class Robust {
       if (size_ > 0) between_stages();
     }
     if (size_ == 0) {
-      end_without_signal(rows);
-      go_on(report(rows));
+      end_without_signal(rows, go_on);
       return;
     }
     const std::size_t target = target_size();
@@ -213,14 +212,21 @@ class Robust {
     const SizeTable table = sizing_.measure(jobs, check_interrupt, rows, mean_norm(), features);
     const ChosenSize chosen = chosen_size(table, features);
     size_ = chosen.size, strength_ = chosen.strength;
-    if (size_ == 0 && !table.sizes.empty()) loss_sum_ += table.sums[0], weight_sum_ += table.weight;
+    if (!table.sizes.empty()) intercept_loss_ = table.sums[0];
   }
 
-  // The model is the intercept.
-  void end_without_signal(const Rows& rows) {
-    ++stage_, stable_ = 0;
-    taken_ += static_cast<std::int64_t>(rows.count());
-    bias_ = prior();
+  // The model is the intercept. There are two reports, as if of a first and a last stage: so that
+  // records of several outputs can be told apart.
+  template <class GoOn>
+  void end_without_signal(const Rows& rows, GoOn&& go_on) {
+    stable_ = 0, bias_ = prior();
+    taken_ = static_cast<std::int64_t>(rows.count());
+    for (int i = 0; i < 2; ++i) {
+      ++stage_;
+      loss_sum_ += intercept_loss_ / 2.0, weight_sum_ += totals_.weight / 2.0;
+      go_on(report(rows));
+      taken_ += paths_.stage_passes(rows) * paths_.half_of(rows);
+    }
   }
 
   // In a stream: the loss of the model on rows that it has not learned.
@@ -339,6 +345,7 @@ class Robust {
   std::int64_t size_ = unknown_size;  // chosen by the labels
   double strength_ = 0.0;             // of the l2 of the refit; 0: none
   ProgressiveGain progress_;          // of a stream
+  double intercept_loss_ = 0.0;       // of all rows, while the size is chosen
   double bias_ = 0.0;
   std::int64_t stage_ = 0, rows_ = 0, seen_ = 0, stable_ = 0, taken_ = 0;
   std::int64_t rows_since_purge_ = 0;
