@@ -161,6 +161,24 @@ def test_failed_checks_are_warnings(folder, tmp_path):
     assert not done.stdout
 
 
+def test_shuffle_is_for_sorted_files(folder, tmp_path):
+    rows = sorted((folder / "rows.vw").read_text().splitlines())  # -1 before 1
+    (tmp_path / "sorted.vw").write_text("\n".join(rows) + "\n")
+    arguments = ("discover", tmp_path / "sorted.vw", "--json", tmp_path / "r")
+    assert "--shuffle reads the rows in random order" in called(*arguments).stderr
+    done = called(*arguments, "--shuffle", "-m", tmp_path / "m", "--html", tmp_path / "h")
+    assert "order of labels" not in done.stderr
+    names = {feature["feature"] for feature in found(tmp_path / "r")["features"]}
+    assert all(name.startswith("word^w") for name in names)
+    assert len(names) > 30
+    assert {feature.name for feature in thresher.load(tmp_path / "m").top(100)} == names
+    called("discover", tmp_path / "sorted.vw", "--shuffle", "--csv", tmp_path / "a", "--threads", 1)
+    called("discover", tmp_path / "sorted.vw", "--shuffle", "--csv", tmp_path / "b", "--threads", 2)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    done = called("discover", "-", "--shuffle", code=2, stdin=(folder / "rows.vw").read_bytes())
+    assert done.stderr == "--shuffle of standard input needs --cache FILE\n"
+
+
 def test_results_do_not_depend_on_threads(folder, tmp_path):
     for threads in (1, 3):
         called(
@@ -263,19 +281,14 @@ def test_no_file_is_written_if_one_cannot_be_written(folder, tmp_path):
 # ---- interruptions -------------------------------------------------------------------------------
 
 
-def stripped(path):
-    """Return the JSON of a result."""
-    return json.loads(path.read_text())
-
-
-@pytest.mark.parametrize("form", ["crossfit", "joint"])
+@pytest.mark.parametrize("options", [["--form", "joint"], ["--shuffle"]])
 @pytest.mark.parametrize("reading", [1, 2])
 def test_ctrl_c_writes_a_checkpoint_and_resume_gives_the_same(
-    folder, tmp_path, monkeypatch, form, reading
+    folder, tmp_path, monkeypatch, options, reading
 ):
     rows, kept = tmp_path / "many.svm", tmp_path / "run.checkpoint"
     rows.write_text((folder / "rows.svm").read_text() * 30)  # several blocks
-    arguments = ["discover", rows, "--form", form, "--quiet", "--threads", 2]
+    arguments = ["discover", rows, *options, "--quiet", "--threads", 2]
     called(*arguments, "--json", tmp_path / "whole")
     visits, count = Source.visits, [0]
 
@@ -295,7 +308,7 @@ def test_ctrl_c_writes_a_checkpoint_and_resume_gives_the_same(
     refused = called(*run, "--resume", "--folds", 4, code=1)
     assert "folds was 5 in the run that wrote it, and is 4 now" in refused.stderr
     called(*run, "--resume")
-    assert stripped(tmp_path / "again") == stripped(tmp_path / "whole")
+    assert found(tmp_path / "again") == found(tmp_path / "whole")
     assert not kept.exists()
 
 
@@ -316,7 +329,7 @@ def test_ctrl_c_while_names_are_read(folder, tmp_path, monkeypatch):
         assert "interrupted after 1,500 rows" in done.stderr
         assert called(*arguments, code=130).stderr == "interrupted\n"  # without a checkpoint
     called(*run, "--resume", "--keep-checkpoint")
-    assert stripped(tmp_path / "again") == stripped(tmp_path / "whole")
+    assert found(tmp_path / "again") == found(tmp_path / "whole")
     assert kept.exists()
 
 

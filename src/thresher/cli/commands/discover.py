@@ -15,6 +15,7 @@ from thresher.cli.render.progress import warnings_shown
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.make_cache import cached
 from thresher.data.scan import scan
+from thresher.data.shuffled import ShuffledSource
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
 from thresher.errors import InputError, LabelError, ParameterError
@@ -37,11 +38,13 @@ def discover(options: DiscoverOptions) -> int:
         check_replaceable(options.checkpoint)
     observer = DiscoveryProgress(options.quiet)
     try:
-        source = _source(options, observer)
+        source = read = _source(options, observer)
+        if options.shuffle:
+            read = observer.watched(ShuffledSource(source, options.seed))
         discovery.set_params(refit=source.rereadable)  # for the weights
         with warnings_shown(observer):
             discovery.fit(
-                source,
+                read,
                 classes=classes_of(options.classes),
                 observer=observer,
                 checkpoint=options.checkpoint,
@@ -106,6 +109,8 @@ def _source(options: DiscoverOptions, observer: DiscoveryProgress) -> Source:
     if options.cache is not None:
         exact = Specification("coordinate-descent", "classifier", {}, "discover")  # float64
         return observer.watched(cached(source, options.cache, options.reading, observer, exact))
+    if options.shuffle and not source.rereadable:
+        raise ParameterError("--shuffle of standard input needs --cache FILE")
     if options.model is not None and not source.rereadable:
         raise ParameterError(
             "--model fits the selected features in another reading: standard input needs "
