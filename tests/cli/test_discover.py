@@ -58,7 +58,7 @@ def test_table_checks_and_sentence_of_an_svmlight_file(folder):
     assert "... and " in done.stdout
     assert " of 60 features are selected; expected false (no effect given" in done.stdout
     assert "checked, and fine:" in done.stdout
-    assert "  order of labels     labels of neighbouring rows are independent" in done.stdout
+    assert "  order of labels     rows were shuffled" in done.stdout
     assert "1,500 rows; crossfit with 5 folds" in done.stdout
     assert "\n1: in " in done.stdout
     assert "raises the odds of 1 beyond what the other features explain" in done.stdout
@@ -165,8 +165,9 @@ def test_shuffle_is_for_sorted_files(folder, tmp_path):
     rows = sorted((folder / "rows.vw").read_text().splitlines())  # -1 before 1
     (tmp_path / "sorted.vw").write_text("\n".join(rows) + "\n")
     arguments = ("discover", tmp_path / "sorted.vw", "--json", tmp_path / "r")
-    assert "--shuffle reads the rows in random order" in called(*arguments).stderr
-    done = called(*arguments, "--shuffle", "-m", tmp_path / "m", "--html", tmp_path / "h")
+    unshuffled = called(*arguments, "--no-shuffle")
+    assert "--shuffle reads the rows in random order" in unshuffled.stderr
+    done = called(*arguments, "-m", tmp_path / "m", "--html", tmp_path / "h")
     assert "order of labels" not in done.stderr
     names = {feature["feature"] for feature in found(tmp_path / "r")["features"]}
     assert all(name.startswith("word^w") for name in names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,11 +58,24 @@ class ShuffledSource(Source):
 
 @dataclass
 class _Shuffled:
-    """Rows in memory, their order and their lines."""
+    """Rows in memory, their order, and the file and line of each row."""
 
     rows: InMemoryRows
     order: NDArray[np.int64]
+    files: NDArray[np.str_]
     lines: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _ShuffledBlock(Block):
+    """A block whose rows may come from different files."""
+
+    files: NDArray[np.str_] = field(default_factory=lambda: np.zeros(0, str))
+
+    def place(self, row: int) -> str:
+        """Return the place of a row for an error."""
+        assert self.lines is not None
+        return f"{self.files[row]}:{self.lines[row]}"
 
 
 class _ShuffledPart(Part):
@@ -110,6 +123,7 @@ class _ShuffledPart(Part):
 
     def _read(self) -> _Shuffled:
         lines: list[int] = []
+        files: list[NDArray[np.str_]] = []
 
         def count(block: Block) -> None:
             if self.waiting is not None:
@@ -118,10 +132,11 @@ class _ShuffledPart(Part):
                 block.native.line(row) if block.lines is None else int(block.lines[row])
                 for row in range(block.rows)
             )
+            files.append(np.full(block.rows, block.file))
 
         rows = gather(self.source, count)
         order = np.random.default_rng(self.seed).permutation(len(rows.labels))
-        return _Shuffled(rows, order, np.array(lines))
+        return _Shuffled(rows, order, np.concatenate(files), np.array(lines))
 
     def _block(self, kept: _Shuffled, at: NDArray[np.int64], first: int, dtype: str) -> Block:
         rows = kept.rows
@@ -140,4 +155,4 @@ class _ShuffledPart(Part):
             first_line=first + 1,
         )
         end = Position(0, first // _ROWS + 1, first + len(at))
-        return Block(native, self.name, end, words, kept.lines[at])
+        return _ShuffledBlock(native, self.name, end, words, kept.lines[at], files=kept.files[at])

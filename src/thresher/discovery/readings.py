@@ -18,6 +18,7 @@ from thresher.data.block import Position
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
+from thresher.data.shuffled import ShuffledSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
@@ -135,6 +136,8 @@ class Readings:
         groups : array of int of shape (rows,), optional
             Groups that folds do not divide; only for rows in memory.
         """
+        in_memory = isinstance(source, MatrixSource) and self.plan.form == "crossfit"
+        self.checks.shuffled = in_memory or isinstance(source, ShuffledSource)
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
             if groups is not None:
@@ -218,7 +221,6 @@ class Readings:
         """Yield the rows of this reading, from the position on; rows in memory are shuffled."""
         if isinstance(source, MatrixSource):
             source.chunk = _CHUNK
-            self.checks.shuffled = self.plan.form == "crossfit"
             shuffle = "once" if self.plan.form == "crossfit" else False
             yield from source.visits(0, shuffle, self.plan.seed, self.position)
             return

@@ -15,7 +15,6 @@ from thresher.cli.render.progress import warnings_shown
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.make_cache import cached
 from thresher.data.scan import scan
-from thresher.data.shuffled import ShuffledSource
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
 from thresher.errors import InputError, LabelError, ParameterError
@@ -38,13 +37,11 @@ def discover(options: DiscoverOptions) -> int:
         check_replaceable(options.checkpoint)
     observer = DiscoveryProgress(options.quiet)
     try:
-        source = read = _source(options, observer)
-        if options.shuffle:
-            read = observer.watched(ShuffledSource(source, options.seed))
+        source = _source(options, observer)
         discovery.set_params(refit=source.rereadable)  # for the weights
         with warnings_shown(observer):
             discovery.fit(
-                read,
+                source,
                 classes=classes_of(options.classes),
                 observer=observer,
                 checkpoint=options.checkpoint,
@@ -87,6 +84,7 @@ def _discovery(options: DiscoverOptions) -> FeatureDiscovery:
         expected_false=options.expected_false,
         form=options.form,
         task=options.task,
+        shuffle="auto" if options.shuffle is None else options.shuffle,
         feature_groups="namespace" if options.group_namespaces else None,
         folds=options.folds,
         redraws=options.redraws,

@@ -98,14 +98,14 @@ def discover(
         ),
     ] = 20,
     shuffle: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--shuffle",
-            help="Hold the rows in memory, and read them in random order: for files that are "
-            "sorted, for example by label.",
+            "--shuffle/--no-shuffle",
+            help="Hold the rows in memory, and read them in random order, as files may be sorted. "
+            "Default: in a crossfit of files of at most 256 MB (compressed: 32 MB).",
             rich_help_panel=LEARNING,
         ),
-    ] = False,
+    ] = None,
     seed: Seed = None,
     memory: Annotated[
         str | None,
