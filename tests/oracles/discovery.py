@@ -26,6 +26,7 @@ STEPS = np.repeat([0.03, 0.1, 0.3, 1.0], 3)
 THRESHOLDS = np.tile([1.0, 2.0, 3.0], 4)
 LANES = 12
 MOST_SCORE, MOST_TARGET = 30.0, 1e6
+FIRST_ROWS = 20  # of a regression: they only give the scale of the targets
 WORD = (1 << 64) - 1
 
 
@@ -60,7 +61,7 @@ class Calibration:
     weight: float = 1.0
 
     def p(self, F: Any) -> Any:
-        score = max(0.0, self.s) * F + self.c
+        score = max(0.0, self.s) * np.clip(F, -MOST_SCORE, MOST_SCORE) + self.c
         return sigmoid(score) if self.classifies else score
 
     def v(self, p: Any) -> Any:
@@ -69,6 +70,7 @@ class Calibration:
     def learn(self, F: float, y: float, h: float) -> None:
         if h == 0:
             return
+        F = float(np.clip(F, -MOST_SCORE, MOST_SCORE))
         p, u = self.p(F), np.array([F, 1.0])
         self.H = self.H + h * (p * (1 - p) if self.classifies else 1.0) * np.outer(u, u)
         step = h * (y - p) * np.linalg.solve(self.H, u)
@@ -92,6 +94,11 @@ class Targets:
         mean = float(y[0] + np.average(y - y[0], weights=h))  # equal targets have sd 0
         return mean, float(np.sqrt(np.average((y - mean) ** 2, weights=h)))
 
+    @property
+    def ready(self) -> bool:
+        """Whether there are enough targets for their standard deviation."""
+        return self.classifies or len(self.seen) >= FIRST_ROWS
+
     def standard(self, y: float) -> float:
         if self.classifies:
             return y
@@ -103,7 +110,7 @@ class Targets:
         if self.classifies:
             return p
         mean, sd = self.moments()
-        return mean + p * sd
+        return mean + p * sd if self.ready else mean
 
 
 class Model:
@@ -135,10 +142,13 @@ class Model:
         return self.pool @ self.weights()
 
     def F(self, x: Vector) -> float:
-        return float(np.clip(self.pool @ (self.weights() @ x + self.bias), -MOST_SCORE, MOST_SCORE))
+        return float(self.pool @ (self.weights() @ x + self.bias))
 
     def learn(self, x: Vector, y: float, h: float) -> None:
         if h == 0:
+            return
+        if not self.targets.ready:
+            self.targets.seen.append((y, h))
             return
         F, w = self.F(x), self.weights()
         target, f = self.targets.standard(y), w @ x + self.bias
@@ -227,7 +237,8 @@ def stream(
     for t in order:
         F, u = model.F(X[t]), uniforms(seed, first + t, redraws)
         target = model.targets.standard(y[t])
-        found.add(X[t], target, h[t], F, model.pooled(), model.calibration, u)
+        if model.targets.ready:
+            found.add(X[t], target, h[t], F, model.pooled(), model.calibration, u)
         found.p.append(model.targets.unit(float(model.calibration.p(F))))
         model.learn(X[t], y[t], h[t])
     found.slope, found.intercept = model.calibration.s, model.calibration.c
@@ -250,8 +261,9 @@ def crossfit(
         model = models[folds[t]]
         F, u = model.F(X[t]), uniforms(seed, t if numbers is None else numbers[t], redraws)
         target = model.targets.standard(y[t])
-        found.add(X[t], target, h[t], F, model.pooled(), fit, u)
         found.p.append(model.targets.unit(float(fit.p(F))))
-        fit.learn(F, target, h[t])
+        if model.targets.ready:
+            found.add(X[t], target, h[t], F, model.pooled(), fit, u)
+            fit.learn(F, target, h[t])
     found.slope, found.intercept = fit.s, fit.c
     return found

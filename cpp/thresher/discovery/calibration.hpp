@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "thresher/discovery/bank.hpp"
+
 namespace thresher::discovery {
 
 enum class Task { classification, regression };
@@ -18,7 +20,8 @@ struct Calibration {
   double squares = 1.0, weight = 1.0;       // of the residuals of a regression
 
   double prediction(Task task, double F) const {
-    const double score = std::max(0.0, slope) * F + intercept;
+    const double score =
+        std::max(0.0, slope) * std::clamp(F, -largest_score, largest_score) + intercept;
     return task == Task::classification ? sigmoid(score) : score;
   }
   // The variance of the target, given its prediction.
@@ -27,8 +30,9 @@ struct Calibration {
   }
 
   // y: 0 or 1, or a standardised target; h: the weight of the row.
-  void learn(Task task, double F, double y, double h) {
+  void learn(Task task, double given, double y, double h) {
     if (!(h > 0)) return;
+    const double F = std::clamp(given, -largest_score, largest_score);
     const double p = prediction(task, F), e = y - p;
     const double v = h * (task == Task::classification ? p * (1.0 - p) : 1.0);
     h11 += v * F * F, h10 += v * F, h00 += v;
@@ -41,7 +45,11 @@ struct Calibration {
 
 // The targets of a regression in units of their standard deviation, from the rows before.
 struct TargetMoments {
+  double rows = 0.0;
   double weight = 0.0, mean = 0.0, squares = 0.0;  // sum of squares about the mean
+
+  // The sd of a few targets may be far too small, and then all that is learned is too large.
+  bool ready() const { return rows >= first_rows; }
 
   double sd() const { return weight > 0 ? std::sqrt(squares / weight) : 0.0; }
   double standard(double y) const {
@@ -50,13 +58,13 @@ struct TargetMoments {
   }
   void learn(double y, double h) {
     if (!(h > 0)) return;
-    weight += h;
+    rows += 1.0, weight += h;
     const double before = y - mean;
     mean += h / weight * before;
     squares += h * before * (y - mean);
   }
 
-  static constexpr double largest = 1e6;
+  static constexpr double largest = 1e6, first_rows = 20.0;
 };
 
 }  // namespace thresher::discovery

@@ -98,10 +98,11 @@ class DiscoveryOf final : public Discovery {
       check_fold(fold);
       evidence_.open(rows);
       const auto [sum, weights] = evidence_.predict(fold);
-      const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
+      const double F = fits_[fold].intercept + sum;
       const TargetMoments& moments = fits_[fold].moments;
       add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, found);
-      calibration_.learn(task_, F, target(rows, moments), rows.weight());
+      if (task_ == Task::classification || moments.ready())
+        calibration_.learn(task_, F, target(rows, moments), rows.weight());
     }
     return found;
   }
@@ -214,8 +215,11 @@ class DiscoveryOf final : public Discovery {
     const double h = rows.weight();
     const double y = target(rows, moments);
     const double prediction = fit.prediction(task_, F);
-    if (h > 0) evidence_.add(number, y, h, F, weights, fit);
-    if (task_ == Task::classification) {
+    const bool ready = task_ == Task::classification || moments.ready();
+    if (h > 0 && ready) evidence_.add(number, y, h, F, weights, fit);
+    if (!ready) {
+      found.p.push_back(moments.mean);
+    } else if (task_ == Task::classification) {
       const double right = y > 0.5 ? prediction : 1.0 - prediction;
       loss_ -= h * std::log(std::max(right, least_probability));
       found.p.push_back(prediction);
@@ -259,8 +263,10 @@ class DiscoveryOf final : public Discovery {
     double norm = 0.0;
     for (std::size_t k = 0; k < rows.count(); ++k)
       norm += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
-    if (norm < (sizeof(Real) == 4 ? 1e30 : 1e250)) return;
+    const double h = std::max(1.0, rows.weight());
+    if (h * h * norm < (sizeof(Real) == 4 ? 1e30 : 1e250)) return;
     rows.check_values();
+    if (h > 1e6) throw DataError(rows.row(), "its weight is too large for feature discovery");
     throw DataError(rows.row(), "its values are too large for feature discovery; scale them");
   }
 

@@ -52,7 +52,7 @@ class PooledModel {
       scores_[k] += numbers_.bias[k];
       F += shares[k] * scores_[k];
     }
-    return F_ = std::clamp(F, -largest_score, largest_score);
+    return F_ = F;
   }
   // The mean of the lanes' weights by their shares, for each nonzero of the row.
   const Real* pooled() const { return pooled_.data(); }
@@ -60,6 +60,10 @@ class PooledModel {
   // A step from the row that was predicted last. y: 0 or 1; any number in a regression.
   void learn(double y, double h) {
     if (!(h > 0)) return;
+    if (task_ == Task::regression && !numbers_.moments.ready()) {
+      numbers_.moments.learn(y, h);
+      return;
+    }
     const double target = task_ == Task::regression ? numbers_.moments.standard(y) : y;
     Real slope[lanes_of_model], growth[lanes_of_model];
     double fits[lanes_of_model];  // how well a lane predicts the target, from 0 to 1

@@ -215,8 +215,10 @@ class Decision:
 
     def _model(self, fit: JointFit, source: Any) -> Model:
         keys = self.selected_keys
+        offsets = getattr(source, "offsets", None)  # of centred columns
+        means = np.zeros(len(keys)) if offsets is None else offsets[keys.astype(np.intp)]
         outputs = [
-            Output(keys[weights != 0], weights[weights != 0], float(intercept))
+            Output(keys[weights != 0], weights[weights != 0], float(intercept - weights @ means))
             for weights, intercept in zip(fit.weights, fit.intercepts, strict=True)
         ]
         return Model.of(

@@ -20,6 +20,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
 from thresher.data.source import Source
 from thresher.discovery import checkpointing
+from thresher.discovery.centring import CentredRows
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.inputs import (
@@ -51,6 +52,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     The evidence is measured on rows that the model has not learned, and is calibrated with labels
     that are redrawn from the model: ``fdr=0.1`` means that about 10 % of the selected features are
     expected to have no effect. If there is no signal, usually nothing is selected.
+
+    In a crossfit, columns of an array whose mean is larger than their standard deviation are
+    centred first. Weights of rows are used in units of their mean.
 
     This is approximately true if rows are independent and a linear model captures what the other
     features do. It is not a statement about causes, and not a guarantee for a single data set.
@@ -291,7 +295,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             self.__dict__.pop("feature_names_in_", None)
             return X, labels_of_source(self, X, classes), None
         X, y, weights = self._rows(X, y, sample_weight, reset=True)
-        source, labels = MatrixSource(X, y, weights), labels_of_rows(self, y, classes)
+        labels = labels_of_rows(self, y, classes)
+        source = (MatrixSource if self.form == "stream" else CentredRows)(X, y, weights)
         if groups is None:
             return source, labels, None
         if self.form == "stream":

@@ -25,7 +25,8 @@ from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.row_checks import RowChecks
-from thresher.discovery.row_facts import RowFacts
+from thresher.discovery.row_facts import RowFacts, combined
+from thresher.discovery.row_weights import RelativeWeights
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
@@ -75,6 +76,7 @@ class Readings:
     ) -> None:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
+        self.weights = RelativeWeights()
         self.memory_limit, self.at_once = memory_limit, 0
         self.phase = self.rows = self.total = self.width = 0
         self.seeded, self.groups = True, ""
@@ -144,6 +146,8 @@ class Readings:
                 self.groups = blake2b(groups.tobytes(), digest_size=16).hexdigest()
         if options.resume:
             checkpointing.resume(self, source, options)
+        if isinstance(source, MatrixSource):
+            self.weights.restart()  # a resumed run prepares all rows again
         try:
             self._run(source, options, groups)
         except Stopped:  # while waiting for rows: the state is that after the last block
@@ -263,6 +267,7 @@ class Readings:
         if self.phase < len(self._phases(source)):
             self.rows = 0
             self.dealer.restart()
+            self.weights.restart()
 
     # ---- rows ----------------------------------------------------------------------------------
 
@@ -304,7 +309,8 @@ class Readings:
         self.rows += visit.last - visit.first
         if phase.name == "learn":
             return
-        p, (_, lengths, hashes) = np.stack([each[0] for each in found]), found[0]
+        p, lengths = np.stack([each[0] for each in found]), found[0][1]
+        hashes = combined([each[2] for each in found])
         if not prepared.in_memory:
             self._check(prepared.y, block.weights, p, lengths, hashes)
             return
@@ -320,8 +326,13 @@ class Readings:
         in_memory = not hasattr(block, "native")
         self.width = max(self.width, int(block.width) or 2**64)
         batches = [as_batch(block.X) if in_memory else block.batch for _ in self.cores]
+        weights = block.weights
+        if weights is not None and in_memory and phase.name != "stream":
+            weights = RelativeWeights.of_all(weights)
+        elif weights is not None:
+            weights = self.weights.running(np.asarray(weights, np.float64))
         for batch, target in zip(batches, y, strict=True):
-            batch.set_targets(target, block.weights)
+            batch.set_targets(target, weights)
         folds = np.zeros(0, np.int64)
         if phase.name != "stream":
             if in_memory:  # all rows: a resumed run deals them the same folds
@@ -349,6 +360,8 @@ class Readings:
         hashes: NDArray[np.uint64],
     ) -> None:
         """Add the next rows to the checks, without those of weight 0."""
+        if weights is not None:
+            self.checks.weigh(np.asarray(weights, np.float64))
         if weights is not None and not (used := np.asarray(weights) > 0).all():
             y, p, lengths, hashes = y[:, used], p[:, used], lengths[used], hashes[used]
         self.checks.add(y, p, lengths, hashes)
