@@ -1,5 +1,5 @@
-// Feature discovery: does the target depend on feature j beyond what the other features explain? The
-// evidence is measured on rows that the model has not learned.
+// Feature discovery: does the target depend on feature j beyond what the other features explain?
+// The evidence is measured on rows that the model has not learned.
 //
 //   model     12 lanes of FTRL with a threshold. For lane k, with step a_k and threshold l_k,
 //             n_j = sum h^2 x_j^2 (g^2 + 2 v) / 3       g = f - y, v = p (1 - p) or sigma^2
@@ -12,8 +12,8 @@
 //             z_j = S_j / sqrt(V_j)
 //   null      R times the same sums with targets that are drawn from p_tj: no model is learned
 //
-// h is the weight of a row. The thresholds are in standard deviations of the sum of gradients, so that
-// few features without effect enter the model.
+// h is the weight of a row. The thresholds are in standard deviations of the sum of gradients, so
+// that few features without effect enter the model.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Calibrates pooled predictions: a slope and an intercept, learned online by Newton steps; and the mean
-// and standard deviation of the targets of a regression.
+// Calibrates pooled predictions: a slope and an intercept, learned online by Newton steps; and the
+// mean and standard deviation of the targets of a regression.
 #pragma once
 
 #include <algorithm>

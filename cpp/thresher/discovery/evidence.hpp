@@ -1,8 +1,9 @@
-// The evidence of each feature: sums over rows of its products with honest residuals, and the same sums
-// with redrawn targets.
+// The evidence of each feature: sums over rows of its products with honest residuals, and the same
+// sums with redrawn targets.
 //
-// A redrawn target is y* = 1[u < p_tj] with one uniform number u per row and redraw; in a regression,
-// the residual changes its sign with probability 1/2. With b = y* - p_tj, the sums of a redraw are
+// A redrawn target is y* = 1[u < p_tj] with one uniform number u per row and redraw; in a
+// regression, the residual changes its sign with probability 1/2. With b = y* - p_tj, the sums of a
+// redraw are
 //
 //   S* = sum h x b,   D* = sum h^2 x^2 (1 - 2 p) b,   V* = VP + D* / 3
 //
