@@ -155,7 +155,7 @@ class RowChecks:
         mean, variance = s["y"] / n, s["yy"] / n - (s["y"] / n) ** 2
         lag = s["label_lag"] - (n - 1) * mean**2
         z = _largest(lag, variance * np.sqrt(n - 1))
-        fine = self.shuffled or abs(z) < max(_FAR, 0.05 * np.sqrt(n))
+        fine = self.shuffled or abs(z) < max(_FAR, 0.05 * float(np.sqrt(n)))
         what = "neighbouring rows have similar labels" if z > 0 else "labels alternate"
         message = f"labels of neighbouring rows are independent (z = {z:.1f})"
         if self.shuffled:
