@@ -1,10 +1,11 @@
-"""Find the features that matter, with a bound on the number of false ones.
+"""Find the features that matter, with a stated share of false ones.
 
     python examples/feature_discovery.py
     python examples/feature_discovery.py ROWS.svm     # svmlight, .gz, .bz2; the truth is unknown
 
-A single fit finds features, but does not tell whether it would find them again on other rows.
-Stability selection fits many random halves of the rows, and keeps features that nearly all find.
+A single fit has weights, but does not tell which of its features matter. Feature discovery
+measures the evidence for each feature on rows that the model has not learned, and compares it with
+labels that are drawn from the model. Stability selection asks which features many fits agree on.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from thresher import FTRLClassifier, StabilitySelection, StabilizedClassifier
+from thresher import FeatureDiscovery, FTRLClassifier, StabilitySelection
 
 
 def made_up(rows=1500, features=3000, relevant=15, seed=0):
@@ -49,21 +50,24 @@ else:
 print(f"{X.shape[0]:,} rows, {X.shape[1]:,} features\n")
 
 once = FTRLClassifier(target_nnz=50, random_state=0).fit(X, y)
-print(f"one fit, the 50 largest weights:   {told(once.model_.indices, truth)}")
+print(f"one fit, the 50 largest weights:  {told(once.model_.indices, truth)}")
 
 # 2 x 25 fits on halves; a feature is kept if at least 80 % of them select it.
 often = StabilitySelection(
     FTRLClassifier(target_nnz=50), pairs=25, threshold=0.8, n_jobs=-1, random_state=0
 ).fit(X, y)
-print(f"stability selection of such fits:  {told(often.selected_, truth)}")
-print(f"  false ones expected: {often.false_selections_bound_.number:.2f} at most")
+print(f"stability selection of such fits: {told(often.selected_, truth)}")
 
-# One fit whose 16 paths must agree: no bound, but the evidence for each feature.
-stabilized = StabilizedClassifier(target_nnz=20, random_state=0).fit(X, y)
-print(f"stabilized classifier, 20 weights: {told(stabilized.model_.indices, truth)}\n")
+# About 10 % of the selected features are expected to be false.
+discovery = FeatureDiscovery(fdr=0.1, refit=True, n_jobs=-1, random_state=0).fit(X, y)
+print(f"feature discovery, 10 % false:    {told(discovery.selected_, truth)}")
+print(f"  false ones expected: {discovery.expected_false_:.2f}")
 
-print("feature  selected in  why the stabilized classifier kept or dropped it")
-for feature in often.top(20):
-    mark = "" if truth is None else " true" if feature.name in truth else " false"
-    why = stabilized.model_.why(feature.name)
-    print(f"{feature.name:>7} {feature.probability:>11.0%}{mark:6} {str(why).partition(': ')[2]}")
+# Without signal, usually nothing is selected.
+shuffled = np.random.default_rng(1).permutation(y)
+nothing = FeatureDiscovery(fdr=0.1, n_jobs=-1, random_state=0).fit(X, shuffled)
+print(f"the same with shuffled labels:    {len(nothing.selected_)} features\n")
+
+print(discovery.table(20))
+strongest = discovery.findings(1)[0].feature
+print(f"\nThe evidence for feature {strongest} in words:\n{discovery.why(strongest)}")

@@ -6,11 +6,15 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "arrays.hpp"
+#include "thresher/discovery/redrawn.hpp"
 
 namespace bindings {
 namespace {
@@ -18,10 +22,22 @@ namespace {
 using namespace nb::literals;
 using thresher::Discovery;
 
+using Singles = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Array>
+auto spanned(const Array& array) {
+  return std::span(array.data(), array.shape(0));
+}
+
 const std::int64_t* folds_of(const BorrowedBatch& batch, const Longs& folds) {
   if (static_cast<std::int64_t>(folds.shape(0)) != batch.batch.rows)
     throw std::invalid_argument("folds: one for each row of the batch");
   return folds.data();
+}
+
+auto facts_of(thresher::HonestRows&& rows) {
+  return std::tuple(owned_array(std::move(rows.p)), owned_array(std::move(rows.lengths)),
+                    owned_array(std::move(rows.hashes)));
 }
 
 void check_labels(const BorrowedBatch& batch) {
@@ -39,14 +55,15 @@ void bind_discovery(nb::module_& m) {
              std::optional<std::int64_t> last) {
             check_labels(batch);
             const thresher::Visit visit = visit_of(batch, order, first, last);
-            std::vector<double> p(static_cast<std::size_t>(visit.last - visit.first));
             const BorrowedBatch held = batch;
-            locked<Unique>(self, [&] { self.stream(held.batch, visit, number, p.data()); });
-            return owned_array(std::move(p));
+            return facts_of(
+                locked<Unique>(self, [&] { return self.stream(held.batch, visit, number); }));
           },
           "batch"_a, "number"_a, "order"_a = nb::none(), "first"_a = 0, "last"_a = nb::none(),
           "Add the evidence of each row, then learn it. `number` is the number of the batch's\n"
-          "first row in the stream. Return the predictions before learning.")
+          "first row in the stream. Return the prediction before learning, the number of values "
+          "and a\n"
+          "hash of each row.")
       .def(
           "learn",
           [](Discovery& self, const BorrowedBatch& batch, const Longs& folds, std::size_t fold,
@@ -77,16 +94,14 @@ void bind_discovery(nb::module_& m) {
             const thresher::Visit visit = visit_of(batch, order, first, last);
             const std::int64_t* const of_rows = folds_of(batch, folds);
             const std::int64_t* const numbers = groups ? folds_of(batch, *groups) : nullptr;
-            std::vector<double> p(static_cast<std::size_t>(visit.last - visit.first));
             const BorrowedBatch held = batch;
-            locked<Unique>(
-                self, [&] { self.score(held.batch, visit, of_rows, numbers, number, p.data()); });
-            return owned_array(std::move(p));
+            return facts_of(locked<Unique>(
+                self, [&] { return self.score(held.batch, visit, of_rows, numbers, number); }));
           },
           "batch"_a, "folds"_a, "number"_a, "order"_a = nb::none(), "first"_a = 0,
           "last"_a = nb::none(), "groups"_a = nb::none(),
           "Add the evidence of the rows, each with the model of its fold. Rows of one group have\n"
-          "the same redraws. Return the predictions.")
+          "the same redraws. Return what `stream` returns.")
       .def(
           "sums",
           [](const Discovery& self) {
@@ -118,6 +133,32 @@ void bind_discovery(nb::module_& m) {
             locked<Unique>(self, [&] { self.restore(bytes); });
           },
           "state"_a);
+
+  m.def(
+      "redrawn_z",
+      [](const Singles& S, const Singles& D, const Doubles& variance) {
+        const auto found = [&] {
+          nb::gil_scoped_release release;
+          return thresher::discovery::redrawn_z(spanned(S), spanned(D), spanned(variance));
+        };
+        return owned_array(found());
+      },
+      "S"_a, "D"_a, "variance"_a,
+      "Return |z| of each feature and redraw. D may be empty: the variance is then the same in\n"
+      "every redraw.");
+
+  m.def(
+      "exceedances",
+      [](const Singles& values, const Singles& thresholds) {
+        const auto found = [&] {
+          nb::gil_scoped_release release;
+          return thresher::discovery::exceedances(spanned(values), spanned(thresholds));
+        };
+        return owned_array(found());
+      },
+      "values"_a, "thresholds"_a,
+      "Return for each threshold the number of values that are at least as large. Thresholds\n"
+      "increase.");
 
   m.def(
       "make_discovery",

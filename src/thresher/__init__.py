@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from thresher import (
         certificates,
         datasets,
+        discovery,
         distributed,
         health,
         plots,

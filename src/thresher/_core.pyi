@@ -569,10 +569,15 @@ class Discovery:
         | None = None,
         first: int = 0,
         last: int | None = None,
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    ) -> tuple[
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+    ]:
         """
         Add the evidence of each row, then learn it. `number` is the number of the batch's
-        first row in the stream. Return the predictions before learning.
+        first row in the stream. Return the prediction before learning, the number of values and a
+        hash of each row.
         """
 
     def learn(
@@ -611,10 +616,14 @@ class Discovery:
             NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ]
         | None = None,
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    ) -> tuple[
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
+    ]:
         """
         Add the evidence of the rows, each with the model of its fold. Rows of one group have
-        the same redraws. Return the predictions.
+        the same redraws. Return what `stream` returns.
         """
 
     def sums(self) -> dict:
@@ -626,6 +635,35 @@ class Discovery:
     def bytes(self) -> int: ...
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
+
+def redrawn_z(
+    S: Annotated[
+        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    D: Annotated[
+        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    variance: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+    """
+    Return |z| of each feature and redraw. D may be empty: the variance is then the same in
+    every redraw.
+    """
+
+def exceedances(
+    values: Annotated[
+        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    thresholds: Annotated[
+        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """
+    Return for each threshold the number of values that are at least as large. Thresholds
+    increase.
+    """
 
 def make_discovery(
     task: str,

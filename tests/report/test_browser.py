@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
 from support.files import called
 from thresher import (
+    FeatureDiscovery,
     FTRLClassifier,
     SparsityPath,
     StabilizedClassifier,
@@ -100,6 +102,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     compared = compare(X, np.where(y, HOSTILE, "no"), orders=2, folds=2)
     compared.about["data"] = HOSTILE
     compared.save(found["comparison"])
+    found["discovery"] = folder / "discovery.html"
+    many = np.hstack([X[:, :1], np.random.default_rng(0).normal(size=(400, 300))])
+    frame = pd.DataFrame(many, columns=[*names[:2], *(f"word{j}" for j in range(299))])
+    discovery = FeatureDiscovery(expected_false=5, random_state=0).fit(frame, y)
+    discovery.report(found["discovery"], f"discovery {HOSTILE}")
     return found
 
 
@@ -130,7 +137,7 @@ def column(shown: Any, number: int) -> list[str]:
 
 KINDS = [
     *("stabilized", "regression", "classes", "labels", "hashed", "path", "empty", "tune"),
-    "comparison",
+    *("comparison", "discovery"),
 ]
 
 
@@ -286,3 +293,17 @@ def test_a_fragment_does_not_change_the_style_of_a_notebook(browser, pages, tmp_
                 assert shown.locator("tbody tr").count() >= 8
         assert opened.problems == []
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_a_discovery_says_its_evidence_on_demand(browser, pages, size):
+    with Opened(browser, pages["discovery"], size, "dark") as shown:
+        said = shown.locator("#in-words details").first
+        assert not said.locator("p").is_visible()
+        said.locator("summary").click()
+        assert said.locator("p").is_visible()
+        assert "beyond what the other features explain" in said.locator("p").inner_text()
+        strong = [abs(float(text)) for text in column(shown, 4)]
+        assert strong == sorted(strong, reverse=True)
+        shown.locator("#features th", has_text="rows").locator("button").click()
+        assert shown.locator("#features th", has_text="rows").get_attribute("aria-sort")

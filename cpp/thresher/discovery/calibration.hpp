@@ -43,10 +43,10 @@ struct Calibration {
 struct TargetMoments {
   double weight = 0.0, mean = 0.0, squares = 0.0;  // sum of squares about the mean
 
+  double sd() const { return weight > 0 ? std::sqrt(squares / weight) : 0.0; }
   double standard(double y) const {
-    const double variance = weight > 0 ? squares / weight : 0.0;
-    if (!(variance > 0)) return 0.0;
-    return std::clamp((y - mean) / std::sqrt(variance), -largest, largest);
+    const double unit = sd();
+    return unit > 0 ? std::clamp((y - mean) / unit, -largest, largest) : 0.0;
   }
   void learn(double y, double h) {
     if (!(h > 0)) return;

@@ -1,12 +1,14 @@
 #include "thresher/discovery/discovery.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
 
 #include "thresher/core/archive.hpp"
 #include "thresher/core/error.hpp"
+#include "thresher/core/random.hpp"
 #include "thresher/core/rows.hpp"
 #include "thresher/discovery/calibration.hpp"
 #include "thresher/discovery/evidence.hpp"
@@ -43,24 +45,26 @@ class DiscoveryOf final : public Discovery {
     for (std::size_t k = 0; k < given.folds; ++k) models_.push_back(new_model());
   }
 
-  void stream(const Batch& batch, const Visit& visit, std::uint64_t first, double* p) override {
+  HonestRows stream(const Batch& batch, const Visit& visit, std::uint64_t first) override {
     if (models_.size() != 1) throw std::invalid_argument("a stream has no folds");
     Model& model = *models_[0];
+    HonestRows found = room_for(visit);
     Rows<Real> rows(batch, visit, options_.width);
-    for (; rows.next(); ++p) {
+    while (rows.next()) {
       check(rows);
       const double y = rows.label(), h = rows.weight();
       const double F = model.predict(rows);
       evidence_.open(rows);
       add(rows, number_of(rows, nullptr, first), model.moments(), F, model.pooled(),
-          model.calibration(), p);
+          model.calibration(), found);
       model.learn(y, h);
     }
+    return found;
   }
 
   void learn(const Batch& batch, const Visit& visit, const std::int64_t* folds,
              std::size_t fold) override {
-    check_fold(fold);
+    check_fold(fold), check_folds();
     const std::lock_guard lock(gates_[fold]);
     if (!models_[fold]) throw std::invalid_argument("this fold has been finished");
     Model& model = *models_[fold];
@@ -74,7 +78,7 @@ class DiscoveryOf final : public Discovery {
   }
 
   void finish(std::size_t fold) override {
-    check_fold(fold);
+    check_fold(fold), check_folds();
     if (!models_[fold]) return;
     const Model& model = *models_[fold];
     model.each_weight([&](std::uint64_t key, Real w) { evidence_.set_weight(key, fold, w); });
@@ -82,12 +86,13 @@ class DiscoveryOf final : public Discovery {
     models_[fold].reset();
   }
 
-  void score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
-             const std::int64_t* numbers, std::uint64_t first, double* p) override {
+  HonestRows score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
+                   const std::int64_t* numbers, std::uint64_t first) override {
     for (const auto& model : models_)
       if (model) throw std::invalid_argument("all folds must be finished before rows are scored");
+    HonestRows found = room_for(visit);
     Rows<Real> rows(batch, visit, options_.width);
-    for (; rows.next(); ++p) {
+    while (rows.next()) {
       check(rows);
       const auto fold = static_cast<std::size_t>(folds[rows.row()]);
       check_fold(fold);
@@ -95,9 +100,10 @@ class DiscoveryOf final : public Discovery {
       const auto [sum, weights] = evidence_.predict(fold);
       const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
       const TargetMoments& moments = fits_[fold].moments;
-      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, p);
+      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, found);
       calibration_.learn(task_, F, target(rows, moments), rows.weight());
     }
+    return found;
   }
 
   DiscoverySums sums() const override {
@@ -113,6 +119,12 @@ class DiscoveryOf final : public Discovery {
     std::sort(places.begin(), places.end(),
               [](const Place& a, const Place& b) { return a.key < b.key; });
     DiscoverySums found;
+    for (auto* numbers : {&found.rows, &found.S, &found.realised, &found.predicted})
+      numbers->reserve(places.size());
+    found.keys.reserve(places.size());
+    for (auto* numbers : {&found.redrawn_S, &found.redrawn_D})
+      if (numbers == &found.redrawn_S || evidence_.has_D())
+        numbers->reserve(places.size() * evidence_.redraws());
     const auto copy = [&](const Real* from, std::vector<float>& to) {
       for (std::size_t r = 0; from && r < evidence_.redraws(); ++r)
         to.push_back(static_cast<float>(from[r]));
@@ -171,10 +183,11 @@ class DiscoveryOf final : public Discovery {
       models.push_back(learning ? new_model() : nullptr);
       if (learning) models.back()->restore(restore);
     }
-    evidence_.restore(restore);
+    auto evidence = evidence_.restored(restore);
     if (!restore.finished()) throw std::invalid_argument("the state has bytes left over");
     calibration_ = calibration, loss_ = loss, weight_ = weight;
     fits_ = std::move(fits), models_ = std::move(models);
+    evidence_.take(std::move(evidence));
   }
 
  private:
@@ -199,7 +212,7 @@ class DiscoveryOf final : public Discovery {
   }
 
   void add(const Rows<Real>& rows, std::uint64_t number, const TargetMoments& moments, double F,
-           const Real* weights, const Calibration& fit, double* p) {
+           const Real* weights, const Calibration& fit, HonestRows& found) {
     const double h = rows.weight();
     const double y = target(rows, moments);
     const double prediction = fit.prediction(task_, F);
@@ -207,14 +220,36 @@ class DiscoveryOf final : public Discovery {
     if (task_ == Task::classification) {
       const double right = y > 0.5 ? prediction : 1.0 - prediction;
       loss_ -= h * std::log(std::max(right, least_probability));
-      *p = prediction;
+      found.p.push_back(prediction);
     } else {
       loss_ += h * (y - prediction) * (y - prediction) / 2.0;
-      *p = moments.weight > 0 && moments.squares > 0
-               ? moments.mean + prediction * std::sqrt(moments.squares / moments.weight)
-               : moments.mean;
+      found.p.push_back(moments.mean + prediction * moments.sd());
     }
+    found.hashes.push_back(hash_of(rows));
+    found.lengths.push_back(static_cast<std::int64_t>(rows.nonzeros()));
     weight_ += h;
+  }
+
+  static HonestRows room_for(const Visit& visit) {
+    HonestRows found;
+    const auto n = static_cast<std::size_t>(visit.last - visit.first);
+    found.p.reserve(n), found.lengths.reserve(n), found.hashes.reserve(n);
+    return found;
+  }
+
+  // Does not depend on the order of the features.
+  static std::uint64_t hash_of(const Rows<Real>& rows) {
+    const auto bits = [](double value) {
+      return Random::mixed(std::bit_cast<std::uint64_t>(value));
+    };
+    std::uint64_t sum = bits(rows.label());
+    rows.with_keys([&](const auto* keys) {
+      for (std::size_t k = 0; k < rows.count(); ++k) {
+        const auto x = static_cast<double>(rows.values()[k]);
+        if (x != 0.0) sum += Random::mixed(bits(x) + static_cast<std::uint64_t>(keys[k]));
+      }
+    });
+    return sum;
   }
 
   void check(const Rows<Real>& rows) const {
@@ -231,13 +266,18 @@ class DiscoveryOf final : public Discovery {
     throw DataError(rows.row(), "its values are too large for feature discovery; scale them");
   }
 
+  // The cells of a stream have no place for the weights of folds.
+  void check_folds() const {
+    if (models_.size() == 1) throw std::invalid_argument("a stream has no folds");
+  }
   void check_fold(std::size_t fold) const {
     if (fold >= models_.size()) throw std::invalid_argument("there is no such fold");
   }
 
   std::uint64_t signature() const {
-    return signature_of<DiscoveryOf>() + 64 * evidence_.redraws() + models_.size() +
-           (task_ == Task::regression ? 1u << 20 : 0u) + (options_.seed << 21);
+    const std::uint64_t sizes = 64 * evidence_.redraws() + models_.size() +
+                                (task_ == Task::regression ? 1u << 20 : 0u);
+    return signature_of<DiscoveryOf>() + Random::mixed(Random::mixed(options_.seed) + sizes);
   }
 
   DiscoveryOptions options_;

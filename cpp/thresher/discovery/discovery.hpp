@@ -28,6 +28,13 @@ struct DiscoveryOptions {
   std::size_t folds = 1;  // 1: a stream
 };
 
+// What a reading knows of each row of a visit.
+struct HonestRows {
+  std::vector<double> p;              // the honest prediction
+  std::vector<std::int64_t> lengths;  // number of values that are not 0
+  std::vector<std::uint64_t> hashes;  // of the row's features, values and label
+};
+
 // The sums of all features that occurred, in the order of their keys (discovery/evidence.hpp).
 struct DiscoverySums {
   std::vector<std::uint64_t> keys;
@@ -43,8 +50,8 @@ class Discovery {
   mutable std::shared_mutex mutex;
 
   // Labels are 0 or 1, or any numbers in a regression. Row r of the batch has the number first + r,
-  // which decides its redraws. `p` receives the honest prediction of each row of the visit.
-  virtual void stream(const Batch& batch, const Visit& visit, std::uint64_t first, double* p) = 0;
+  // which decides its redraws.
+  virtual HonestRows stream(const Batch& batch, const Visit& visit, std::uint64_t first) = 0;
 
   // The model of a fold learns the rows of other folds. Threads may call it for different folds at
   // the same time.
@@ -55,8 +62,8 @@ class Discovery {
   // Adds the evidence of the rows, each with the model of its fold. Row r has the number numbers[r],
   // or first + r if it is null: rows of one group have the same number, and the same redraws; all folds are finished. Slope and
   // intercept of the predictions are learned row by row, after the evidence of a row.
-  virtual void score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
-                     const std::int64_t* numbers, std::uint64_t first, double* p) = 0;
+  virtual HonestRows score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
+                           const std::int64_t* numbers, std::uint64_t first) = 0;
 
   virtual DiscoverySums sums() const = 0;
   virtual std::map<std::string, double> facts() const = 0;  // slope, intercept, ...

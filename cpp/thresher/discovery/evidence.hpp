@@ -63,6 +63,11 @@ class Evidence {
   void open(Rows<Real>& rows) {
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     row_ = lanes::cells_of(rows, store_, work_);
+    constexpr std::size_t line = 64 / sizeof(Real);
+    for (std::size_t k = 0; k < row_.n; ++k) {  // cells of later rows
+      const Real* const cell = row_.first.numbers + row_.later[k] * row_.stride;
+      for (std::size_t i = 0; i < row_.stride; i += line) __builtin_prefetch(cell + i, 1);
+    }
     for (auto* numbers : {&first_, &second_, &weights_}) numbers->resize(row_.n);
   }
   // The inner product with the weights of a fold; returns the weights, too.
@@ -127,8 +132,9 @@ class Evidence {
       io(key), io(std::vector<Real>(cell.numbers, cell.numbers + numbers()));
     });
   }
+  // The cells of a state; take() puts them in the place of the cells so far.
   template <class Restore>
-  void restore(Restore& io) {
+  lanes::LineStore<Real> restored(Restore& io) const {
     lanes::LineStore<Real> store = store_.empty();
     std::uint64_t cells = 0;
     for (io(cells); cells > 0; --cells) {
@@ -139,8 +145,9 @@ class Evidence {
       store.reserve(1, [](const lanes::Cell<Real>&) { return false; });
       std::copy(values.begin(), values.end(), store.put(key).numbers);
     }
-    store_ = std::move(store);
+    return store;
   }
+  void take(lanes::LineStore<Real>&& store) { store_ = std::move(store); }
 
  private:
   static constexpr std::size_t sums_size = sizeof(FeatureSums) / sizeof(Real);

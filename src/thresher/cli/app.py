@@ -14,6 +14,7 @@ from thresher._version import __version__
 from thresher.cli.options.compare import compare
 from thresher.cli.options.convert import convert
 from thresher.cli.options.demo import demo
+from thresher.cli.options.discover import discover
 from thresher.cli.options.inspect import inspect
 from thresher.cli.options.predict import predict
 from thresher.cli.options.train import train
@@ -65,7 +66,7 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
 
 
-for _command in (demo, train, tune, compare, predict, inspect, convert):
+for _command in (demo, train, tune, compare, discover, predict, inspect, convert):
     app.command(help=_help(_command))(_command)
 
 

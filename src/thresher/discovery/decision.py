@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.features import key_of
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.error_rates import ErrorRates
-from thresher.discovery.feature_groups import GroupEvidence
+from thresher.discovery.evidence import Evidence
+from thresher.discovery.feature_groups import GroupEvidence, groups_of
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
 from thresher.discovery.row_checks import Check
@@ -20,12 +22,11 @@ from thresher.model.model import Model, Output
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-    from thresher.discovery.readings import Readings
     from thresher.training.observer import Observer
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
 _COPY = 0.9  # correlation of features that are near-copies
-_SLOPES = (0.5, 2.0)  # of a model that is calibrated
+NAMED = 1000  # strongest features of a source whose names are looked up
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,8 @@ class Decision:
 
     Parameters
     ----------
-    readings : Readings
-        After all readings.
+    evidence : Evidence
     options : Options
-    width : int
-        Number of features; 2^64: any.
 
     Attributes
     ----------
@@ -65,6 +63,10 @@ class Decision:
     rows, z : array of shape (features,)
     outputs : array of int of shape (features,)
         The output whose evidence is `z`.
+    effects : array of shape (features,)
+        S / sum h^2 x^2 v: about the weight of the feature if it is added to the model alone; in a
+        regression, in standard deviations of the targets.
+    plan : DiscoveryPlan
     rates : ErrorRates
         Of the features, or of their groups.
     chosen : array of int
@@ -76,35 +78,35 @@ class Decision:
         Names of features of a source.
     """
 
-    def __init__(self, readings: Readings, options: Options, width: int) -> None:
-        plan = readings.plan
+    def __init__(self, evidence: Evidence, options: Options) -> None:
+        self.plan, width = evidence.plan, evidence.width
+        plan = self.plan
         self.options, self.width, self.redraws = options, width, plan.redraws
-        self.classes, self.task = readings.labels.classes, plan.task
+        self.labels, self.classes, self.task = evidence.labels, evidence.labels.classes, plan.task
         self.form = "joint" if options.joint else plan.form
-        sums = readings.sums()
+        sums = evidence.sums
         self.keys, self.rows = sums[0].keys, sums[0].rows
         z = np.stack([each.z() for each in sums])
         self.outputs = np.abs(z).argmax(axis=0)
         self.z = z[self.outputs, np.arange(z.shape[1])]
-        redrawn = [np.abs(each.redrawn_z()) for each in sums]
+        self.effects = self._effects(sums, evidence.residual_variance)
+        redrawn = [each.redrawn_z() for each in sums]
         null = redrawn[0] if len(redrawn) == 1 else np.max(redrawn, axis=0)
         self.feature_rates = ErrorRates.of(np.abs(self.z), null, self.rows)
         self.joint: JointFit | None = None
         self.model: Model | None = None
         self.names: dict[int, str] = {}
         self.first = 0  # number of the first feature in the files
+        self.named = False  # whether keys are hashes of names
         self.numbered = width <= _WIDEST
         self.groups: GroupEvidence | None = None
         self._null = null if options.groups is not None else None
-        if isinstance(options.groups, str) and options.groups != "namespace":
-            raise ParameterError(
-                owner="FeatureDiscovery", parameter="feature_groups", value=options.groups,
-                allowed="an array with the group of each column, or 'namespace'",
-            )  # fmt: skip
         if options.groups is not None and not isinstance(options.groups, str):
-            self._group(_groups_of(options.groups, width)[self.keys.astype(np.intp)])
+            self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
-        self.checks = [*readings.checks.checks(), _calibration(readings), self._copies(sums)]
+        self._alike = self._copies(sums)
+        self.checks = [*evidence.checks, self._copies_check()]
+        self._known = evidence.names
 
     # ---- selection -----------------------------------------------------------------------------
 
@@ -154,76 +156,64 @@ class Decision:
 
     # ---- further readings ----------------------------------------------------------------------
 
-    def conclude(
-        self, source: Source | MatrixSource, readings: Readings, observer: Observer
-    ) -> None:
+    def conclude(self, source: Source | MatrixSource, observer: Observer) -> None:
         """Look up names, fit the selected features together, and drop stand-ins.
 
         Parameters
         ----------
         source : Source or MatrixSource
-        readings : Readings
         observer : Observer
         """
-        self.first = source.first
+        self.first, self.named = source.first, source.named
         if isinstance(self.options.groups, str):
-            self._group_by_namespace(source, readings)
-        few = len(self.chosen) <= MOST
-        if (
-            source.rereadable
-            and (few or self.options.refit)
-            and (len(self.chosen) or self.options.refit)
-        ):
-            X, y, h = gathered(source, self.selected_keys, readings.labels)
-            classifies = self.task == "classification"
-            if few and len(self.chosen):
-                self.joint = JointFit.of(X, y, h, classifies=classifies)
-            if self.options.joint and self.joint is not None:
-                stays = self.joint.stands()
-                self.chosen, X = self.chosen[stays], X[:, stays]
-                self.joint = (
-                    JointFit.of(X, y, h, classifies=classifies) if len(self.chosen) else None
-                )
-            if self.options.refit:
-                self.model = self._refitted(X, y, h, source)
-        elif self.options.joint and not few:
-            observer.warn(
-                f"FeatureDiscovery: {len(self.chosen):,} features are selected; stand-ins are only "
-                f"dropped among at most {MOST:,}"
-            )
+            self._group_by_namespace(source)
+        if (self.options.joint or self.options.refit) and source.rereadable:
+            self._fit_jointly(source, observer)
         if source.named:
-            self._look_up_names(source, readings)
+            self._look_up_names(source)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
+        self.checks[-1] = self._copies_check()
 
-    def _group_by_namespace(self, source: Source | MatrixSource, readings: Readings) -> None:
-        if not source.named:
-            raise ParameterError(
-                "feature_groups='namespace' needs a source whose features have names",
-                owner="FeatureDiscovery",
+    def _fit_jointly(self, source: Source | MatrixSource, observer: Observer) -> None:
+        """Fit the selected features together, drop stand-ins, and make the model."""
+        if len(self.chosen) > MOST:
+            observer.warn(
+                f"FeatureDiscovery: {len(self.chosen):,} features are selected; at most {MOST:,} "
+                f"can be fitted together, so there is no model, and stand-ins are not dropped"
             )
+            return
+        X, y, h = gathered(source, self.selected_keys, self.labels)
+        classifies = self.task == "classification"
+        fit = JointFit.of(X, y, h, classifies=classifies)
+        stays = fit.stands()
+        if self.options.joint and not stays.all():
+            self.chosen = self.chosen[stays]
+            fit = JointFit.of(X[:, stays], y, h, classifies=classifies)
+        self.joint = fit
+        if self.options.refit:
+            self.model = self._model(fit, source)
+
+    def _group_by_namespace(self, source: Source | MatrixSource) -> None:
         names = (
             source.names(self.keys.tolist())
             if source.rereadable
-            else {key: name.decode(errors="replace") for key, name in readings.names.names.items()}
+            else {key: name.decode(errors="replace") for key, name in self._known.items()}
         )
         spaces = [names.get(key, "").partition("^") for key in self.keys.tolist()]
         self._group(np.array([space if sign else "" for space, sign, _ in spaces]))
         self.chosen = self._choose()
 
-    def _look_up_names(self, source: Source | MatrixSource, readings: Readings) -> None:
-        strongest = np.argsort(-np.abs(self.z), kind="stable")[:200]
+    def _look_up_names(self, source: Source | MatrixSource) -> None:
+        strongest = np.argsort(-np.abs(self.z), kind="stable")[:NAMED]
         wanted = self.keys[np.union1d(self.chosen, strongest)].tolist()
         if source.rereadable:
             self.names = source.names(wanted)
             return
-        known = readings.names.names
+        known = self._known
         self.names = {key: known[key].decode(errors="replace") for key in wanted if key in known}
 
-    def _refitted(
-        self, X: Any, y: NDArray[np.float64], h: NDArray[np.float64] | None, source: Any
-    ) -> Model:
-        fit = JointFit.of(X, y, h, classifies=self.task == "classification", ridge=1.0)
+    def _model(self, fit: JointFit, source: Any) -> Model:
         keys = self.selected_keys
         outputs = [
             Output(keys[weights != 0], weights[weights != 0], float(intercept))
@@ -242,8 +232,17 @@ class Decision:
 
     # ---- checks --------------------------------------------------------------------------------
 
-    def _copies(self, sums: list[EvidenceSums]) -> Check:
-        """Find near-copies among the selected features.
+    def _effects(self, sums: list[EvidenceSums], variance: float) -> NDArray[np.float64]:
+        places = np.arange(len(self.keys))
+        S, predicted = (
+            np.stack([getattr(each, name) for each in sums])[self.outputs, places]
+            for name in ("S", "predicted")
+        )
+        flat = np.zeros(len(S))
+        return np.asarray(np.divide(variance * S, predicted, out=flat, where=predicted > 0))
+
+    def _copies(self, sums: list[EvidenceSums]) -> tuple[float, list[int]]:
+        """Find near-copies among the selected features: their share, and the keys of a pair.
 
         Redraws are random projections of the columns: their correlation estimates that of the
         columns, where rows are not predicted with certainty.
@@ -254,17 +253,25 @@ class Decision:
         unit = drawn / np.where(size > 0, size, 1.0)[:, None]
         alike = np.abs(unit @ unit.T) if len(chosen) else np.zeros((0, 0))
         np.fill_diagonal(alike, 0.0)
+        if not len(chosen):
+            return 0.0, []
+        a, b = np.unravel_index(int(alike.argmax()), alike.shape)
+        share = float((alike.max(axis=1) > _COPY).mean())
+        return share, self.keys[chosen[[a, b]]].tolist()
+
+    def _copies_check(self) -> Check:
+        share, pair = self._alike
         # With so few redraws, chance alone gives large correlations of some pairs.
-        share = float((alike.max(axis=1, initial=0.0) > _COPY).mean()) if len(chosen) else 0.0
         fine = share <= 0.05
         message = f"{share:.0%} of the selected features are near-copies of another one"
         if not fine:
-            a, b = np.unravel_index(int(alike.argmax()), alike.shape)
-            pair = ", ".join(str(key + self.first) for key in self.keys[chosen[[a, b]]].tolist())
+            names = [str(self.names.get(key, key + self.first)) for key in pair]
             message += (
-                f" (for example {pair}). Evidence cannot tell which of them has the effect; "
-                f"form='joint' drops most stand-ins"
+                f" (for example {' and '.join(names)}). Evidence cannot tell which of them has "
+                f"the effect"
             )
+            if not self.options.joint:
+                message += "; the form joint drops most stand-ins"
         return Check("near-copies", share, fine, message)
 
     # ---- output --------------------------------------------------------------------------------
@@ -281,13 +288,28 @@ class Decision:
         at = int(np.searchsorted(self.keys, np.uint64(key)))
         if at == len(self.keys) or int(self.keys[at]) != key:
             return f"{feature}: no row has a nonzero value of it."
-        return self._finding(at, columns).sentence(len(self.keys), self.redraws)
+        found = self._finding(at, columns)
+        if isinstance(feature, str):
+            found = replace(found, feature=feature)
+        if self.groups is None:
+            return found.sentence(len(self.keys), self.redraws)
+        own, label = self.feature_rates, self.groups.labels[self.groups.members[at]]
+        found = replace(
+            found, q=float(own.qvalues[at]), p=float(own.pvalues[at]), alike=int(own.alike[at]),
+            expected_false=float(own.expected_false[at]),
+        )  # fmt: skip
+        about = "is selected" if found.selected else "is not selected"
+        sentence = found.sentence(len(self.keys), self.redraws)
+        return f"{sentence}\nIts group {label} {about}."
 
     def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:
         if isinstance(feature, str):
             names = {name: key for key, name in self.names.items()}
             if columns is not None:
                 names = {str(name): number for number, name in enumerate(columns)}
+            if feature not in names and self.named and columns is None:
+                mask = self.width - 1 if self.numbered else 2**64 - 1  # of --bits
+                return key_of(feature.encode()) & mask
             if feature not in names:
                 raise ParameterError(f"no feature is called {feature!r}", owner="FeatureDiscovery")
             return names[feature]
@@ -326,29 +348,3 @@ class Decision:
             weight=None if joint is None else float(joint.weights[output, place]),
             wald=None if joint is None else float(joint.wald[output, place]),
         )
-
-
-def _calibration(readings: Readings) -> Check:
-    facts = [core.facts() for core in readings.cores]
-    far = max(facts, key=lambda each: abs(np.log(max(each["slope"], 1e-3))))
-    slope, error = far["slope"], far["slope_error"]
-    outside = not _SLOPES[0] <= slope <= _SLOPES[1]
-    fine = not outside or abs(slope - 1) < 4 * error
-    message = f"predictions are calibrated with slope {slope:.2f} (standard error {error:.2f})"
-    if not fine:
-        message += (
-            ": far from 1, so the model does not capture what the features do, and more of the "
-            "selected features than stated may be false"
-        )
-    return Check("calibration", float(slope), fine, message)
-
-
-def _groups_of(groups: Any, width: int) -> NDArray[Any]:
-    found = np.asarray(groups)
-    if found.shape != (width,):
-        raise ParameterError(
-            owner="FeatureDiscovery", parameter="feature_groups",
-            value=f"an array of shape {found.shape}",
-            allowed=f"the group of each of the {width} columns",
-        )  # fmt: skip
-    return found

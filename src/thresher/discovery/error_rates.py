@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from thresher import _core
 
 _LIKE = 50  # least number of features of about the same frequency, for a p-value
 _BINS = 2  # bins of the frequency in a factor of 2
@@ -23,10 +27,10 @@ class ErrorRates:
         Number of features without effect that are expected to be at least as strong.
     qvalues : array of shape (features,)
         Expected share of features without effect among those at least as strong (FDR).
-    pvalues : array of shape (features,)
-        Share of redraws at least as strong, of features that are about as frequent.
-    alike : array of int64 of shape (features,)
-        Number of these features.
+    redrawn : array of float32 of shape (features, R)
+        The same statistic in each redraw.
+    rows : array of shape (features,)
+        Number of rows with the feature.
 
     Examples
     --------
@@ -42,14 +46,14 @@ class ErrorRates:
     strength: NDArray[np.float64]
     expected_false: NDArray[np.float64]
     qvalues: NDArray[np.float64]
-    pvalues: NDArray[np.float64]
-    alike: NDArray[np.int64]
+    redrawn: NDArray[np.float32]
+    rows: NDArray[np.float64]
 
     @classmethod
     def of(
         cls,
         strength: NDArray[np.float64],
-        redrawn: NDArray[np.float64],
+        redrawn: NDArray[Any],
         rows: NDArray[np.float64],
     ) -> ErrorRates:
         """Compare with redraws.
@@ -65,19 +69,30 @@ class ErrorRates:
         rows : array of shape (features,)
             Number of rows with the feature.
         """
-        if not len(strength):
-            nothing = np.zeros(0)
-            return cls(nothing, nothing, nothing, nothing, np.zeros(0, np.int64))
-        flat = np.sort(redrawn, axis=None)
+        single = redrawn.astype(np.float32, copy=False)
         order = np.argsort(strength, kind="stable")
-        weakest_first = strength[order]
-        stronger = len(flat) - np.searchsorted(flat, weakest_first)
+        weakest_first = strength[order].astype(np.float32)
+        stronger = _core.exceedances(single.ravel(), weakest_first)
         expected = (1 + stronger) / redrawn.shape[1]
         selected = len(strength) - np.searchsorted(weakest_first, weakest_first)
         q = np.minimum(1.0, np.minimum.accumulate(expected / selected))
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return cls(strength, expected[back], q[back], *_by_frequency(strength, redrawn, rows))
+        return cls(strength, expected[back], q[back], single, rows)
+
+    @property
+    def pvalues(self) -> NDArray[np.float64]:
+        """Share of redraws at least as strong, of features that are about as frequent."""
+        return self._by_frequency[0]
+
+    @property
+    def alike(self) -> NDArray[np.int64]:
+        """Number of features that are about as frequent."""
+        return self._by_frequency[1]
+
+    @cached_property
+    def _by_frequency(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        return _by_frequency(self.strength.astype(np.float32), self.redrawn, self.rows)
 
     def by_fdr(self, fdr: float) -> NDArray[np.intp]:
         """Return the features with a q-value of at most `fdr`."""
@@ -89,7 +104,7 @@ class ErrorRates:
 
 
 def _by_frequency(
-    strength: NDArray[np.float64], redrawn: NDArray[np.float64], rows: NDArray[np.float64]
+    strength: NDArray[np.float32], redrawn: NDArray[np.float32], rows: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return p-values against redraws of features within a factor 2 in frequency, at least 50."""
     bins = np.floor(_BINS * np.log2(np.maximum(rows, 1.0))).astype(np.int64)

@@ -6,26 +6,41 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.data.source import Source
+from thresher.discovery import checkpointing
 from thresher.discovery.decision import Decision, Options
-from thresher.discovery.inputs import labels_of_rows, labels_of_source, plan_of
+from thresher.discovery.evidence import Evidence
+from thresher.discovery.inputs import (
+    check_numbers,
+    labels_of_rows,
+    labels_of_source,
+    plan_of,
+)
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
-from thresher.errors import ParameterError, setting
+from thresher.errors import ParameterError
+from thresher.training.lanes import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
+
+
+def _streams(self: FeatureDiscovery) -> bool:
+    if self.form not in ("auto", "stream"):
+        raise AttributeError(f"partial_fit is a stream: form={self.form!r} cannot be used")
+    return True
 
 
 class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, BaseEstimator):
@@ -55,7 +70,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     task : {"auto", "classification", "regression"}, default="auto"
         What the labels are.
     refit : bool, default=False
-        Fit a model of the selected features, for `predict`.
+        Fit a model of the selected features, for `predict` and the weights in `findings`. It needs
+        one more reading of a source.
     feature_groups : array of shape (features,), or "namespace", optional
         Select whole groups of features: the group of each column. "namespace": groups are the
         namespaces of a source with named features.
@@ -202,12 +218,17 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
             plan = plan_of(self, source, labels)
             readings = Readings(
-                plan, labels, effective_n_jobs(self.n_jobs), self.memory_limit or 1 << 31
+                plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
             )
+            readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
-            self._finish(readings, source, run.observer)
+            try:
+                self._finish(readings, source, run.observer)
+            except Stopped:  # while rows were read again
+                checkpointing.interrupt(readings, source, run)
         return self
 
+    @available_if(_streams)
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> Self:
@@ -227,21 +248,15 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         """
         if is_source(X):
             raise ParameterError("partial_fit takes rows; fit takes a source", owner=self._owner)
-        if self.form not in ("auto", "stream"):
-            raise ParameterError(
-                ("partial_fit is a stream: ", setting("form", self.form), " cannot be used"),
-                owner=self._owner,
-                parameter="form",
-            )
         with all_or_nothing(self):
             readings = self.__dict__.get("_readings")
             first = readings is None
-            X, y, weights = self._rows(X, y, sample_weight, reset=first)
+            X, y, weights = self._rows(X, y, sample_weight, reset=first, least=1)
             if readings is None:
                 labels = labels_of_rows(self, y, classes)
                 source = MatrixSource(X, y, weights)
                 plan = plan_of(self, source, labels, form="stream")
-                readings = Readings(plan, labels, effective_n_jobs(self.n_jobs))
+                readings = Readings(plan, labels, threads_of(self.n_jobs, self._owner))
             else:
                 source = MatrixSource(X, y, weights)
             readings.partial(source)
@@ -271,6 +286,13 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         source, labels = MatrixSource(X, y, weights), labels_of_rows(self, y, classes)
         if groups is None:
             return source, labels, None
+        if self.form == "stream":
+            raise ParameterError(
+                "groups= is for folds, and form='stream' has none; use form='crossfit'",
+                owner=self._owner,
+                parameter="groups",
+            )
+        check_numbers(self)
         of_rows = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
         if of_rows.shape != (X.shape[0],):
             raise ParameterError("groups must have one entry for each row", owner=self._owner)
@@ -282,7 +304,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             )
         return source, labels, of_rows
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Any]:
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2
+    ) -> tuple[Any, Any, Any]:
         X, y = validate_data(
             self,
             X,
@@ -292,7 +316,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             accept_large_sparse=True,
             dtype=[np.float64, np.float32],
             order="C",
-            ensure_min_samples=2,
+            ensure_min_samples=least,
             y_numeric=self.task == "regression",
         )
         if y.dtype.kind == "O":
@@ -309,14 +333,30 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     def _finish(
         self, readings: Readings, source: Source | MatrixSource | None, observer: Observer
     ) -> None:
-        """Keep what the readings found, and decide."""
-        plan, labels = readings.plan, readings.labels
+        self.take(readings.evidence(), source, observer)
+        self._readings = readings if readings.plan.form == "stream" else None
+
+    def take(
+        self,
+        evidence: Evidence,
+        source: Source | MatrixSource | None = None,
+        observer: Observer | None = None,
+    ) -> Self:
+        """Select features by evidence that was measured elsewhere, for example in parts.
+
+        Parameters
+        ----------
+        evidence : thresher.discovery.Evidence
+        source : Source or MatrixSource, optional
+            The rows, for names of features and for a joint fit.
+        observer : Observer, optional
+            Receives warnings.
+        """
+        observer = observer or Observer()
         self.__dict__.pop("classes_", None)
-        if labels.classes is not None:
-            self.classes_ = labels.classes
-        if source is not None and not isinstance(source, MatrixSource):
-            self.n_features_in_ = plan.width or readings.width
-        self.n_rows_ = readings.rows
+        if evidence.labels.classes is not None:
+            self.classes_ = evidence.labels.classes
+        self.n_features_in_, self.n_rows_ = evidence.width, evidence.rows
         options = Options(
             fdr=float(self.fdr),
             expected_false=self.expected_false,
@@ -324,14 +364,14 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             refit=bool(self.refit),
             groups=self.feature_groups,
         )
-        decision = Decision(readings, options, self.n_features_in_)
+        decision = Decision(evidence, options)
         if source is not None:
-            decision.conclude(source, readings, observer)
+            decision.conclude(source, observer)
             for check in decision.checks:
                 if not check.fine:
                     observer.warn(f"{self._owner}: {check}", DiscoveryWarning)
-        self._decision = decision
-        self._readings = readings if plan.form == "stream" else None
+        self._decision, self._readings = decision, None
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.discovery.error_rates import ErrorRates
+from thresher.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class GroupEvidence:
         cls,
         groups: NDArray[Any],
         z: NDArray[np.float64],
-        redrawn: NDArray[np.float64],
+        redrawn: NDArray[Any],
         rows: NDArray[np.float64],
     ) -> GroupEvidence:
         """Compute the error rates of groups.
@@ -68,7 +69,7 @@ class GroupEvidence:
         members = members.astype(np.int64)
         totals = np.bincount(members, z * z, len(labels))
         null = np.stack(
-            [np.bincount(members, column * column, len(labels)) for column in redrawn.T], axis=1
+            [np.bincount(members, column**2.0, len(labels)) for column in redrawn.T], axis=1
         )
         count = null.shape[1]
         mean, second = null.mean(axis=1), (null**2).mean(axis=1)
@@ -77,7 +78,31 @@ class GroupEvidence:
         strength = (totals - mean) / _sd(second - mean**2, count)
         against = (null - others) / _sd(seconds - others**2, count - 1)
         frequency = np.asarray(np.bincount(members, rows, len(labels)), np.float64)
-        return cls(labels, members, ErrorRates.of(strength, against, frequency))
+        return cls(
+            labels,
+            members,
+            ErrorRates.of(np.maximum(strength, 0.0), np.maximum(against, 0.0), frequency),
+        )
+
+
+def groups_of(groups: Any, width: int) -> NDArray[Any]:
+    """Return the group of each column as an array; raise ParameterError if it has another length.
+
+    Parameters
+    ----------
+    groups : array of shape (features,)
+    width : int
+        Number of columns.
+    """
+    found = np.asarray(groups)
+    if found.shape != (width,):
+        raise ParameterError(
+            owner="FeatureDiscovery",
+            parameter="feature_groups",
+            value=f"an array of shape {found.shape}",
+            allowed=f"the group of each of the {width} columns",
+        )
+    return found
 
 
 def _sd(variance: NDArray[np.float64], count: int) -> NDArray[np.float64]:

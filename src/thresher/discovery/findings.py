@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -88,8 +89,12 @@ class Finding:
         if least:
             number = f"none of {features:,} features looks as strong in {redraws} redraws"
         else:
-            number = f"{self.expected_false:.2g} of {features:,} features would look as strong"
+            count = f"{self.expected_false:.{0 if self.expected_false >= 10 else 1}f}"
+            number = f"{count} of {features:,} features would look as strong"
         kind = "targets" if self.label is None else "labels"
+        last = "It is not selected."
+        if self.selected:
+            last = "It may stand in for a\nfeature that it goes along with."
         share = "less than 1 %" if self.q < 0.01 else f"about {100 * self.q:.0f} %"
         return (
             f"{self.feature}: in {self.rows:,} rows; {self.direction} {what} beyond what the other "
@@ -97,8 +102,7 @@ class Finding:
             f"With {kind} redrawn from the model without it, {number};\n"
             f"p {'<' if least else '='} {self.p:.2g} against {self.alike:,} features about as "
             f"frequent. Of the features at least as strong,\n"
-            f"{share} are expected to be false (no effect given the others). It may stand in for "
-            f"a\nfeature that it goes along with."
+            f"{share} are expected to be false (no effect given the others). {last}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -106,7 +110,10 @@ class Finding:
         found = asdict(self)
         label = found["label"]
         found["label"] = label.item() if hasattr(label, "item") else label
-        return found
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in found.items()
+        }
 
 
 def csv_of(findings: Sequence[Finding]) -> str:
@@ -134,4 +141,6 @@ def json_of(findings: Sequence[Finding], **facts: Any) -> str:
     **facts
         Other entries of the object.
     """
-    return json.dumps({**facts, "features": [found.to_json() for found in findings]}, indent=1)
+    return json.dumps(
+        {**facts, "features": [found.to_json() for found in findings]}, indent=1, allow_nan=False
+    )

@@ -10,7 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
-from thresher.discovery.readings import DiscoveryPlan
+from thresher.discovery.feature_groups import groups_of
+from thresher.discovery.plan import DiscoveryPlan
 from thresher.errors import DataError, ParameterError, ReadOnceError
 from thresher.training.seeds import seed_of
 
@@ -69,18 +70,26 @@ def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) 
     if task == "regression":
         return NumericLabels()
     if not source.rereadable:
-        return TwoClasses(0.0)
+        numbers = "" if task == "classification" else ", or task='regression' for numbers"
+        return TwoClasses(0.0, f"give fit classes= for other labels{numbers}")
     first = next((block.label_sets()[1] for block in source.blocks() if block.rows), None)
     if first is None:
         raise DataError(f"{source}: no rows to learn from")
     found = np.unique(first)
     words = found.dtype.kind not in "fiub"
-    whole = not words and bool((found == np.round(found)).all())
-    if task == "auto" and not words and not (whole and len(found) <= _FEW_CLASSES):
+    if task == "auto" and not words and not _few(found):
         return NumericLabels()
     if set(found.tolist()) in _TWO:
         return TwoClasses(0.0)
-    return ManyClasses(source.labels(), 0.0)
+    labels = source.labels()
+    if task == "auto" and not words and not _few(labels):  # later blocks differ from the first
+        return NumericLabels()
+    return ManyClasses(labels, 0.0)
+
+
+def _few(labels: NDArray[Any]) -> bool:
+    """Tell whether labels that are numbers are classes: a few whole numbers."""
+    return bool((labels == np.round(labels)).all()) and len(labels) <= _FEW_CLASSES
 
 
 def plan_of(
@@ -99,7 +108,7 @@ def plan_of(
     form : str, optional
         By default the parameter `form`.
     """
-    _check_numbers(discovery)
+    check_numbers(discovery)
     given = form or _one_of(discovery, "form", ("auto", "crossfit", "stream", "joint"))
     if given in ("crossfit", "joint") and not source.rereadable:
         raise ReadOnceError(
@@ -117,6 +126,7 @@ def plan_of(
         width = source.width()
     elif source.bits is not None:
         width = 1 << source.bits
+    _check_feature_groups(discovery, source, width)
     models = 1 if given == "stream" else discovery.folds
     dense = width > 0 and width * _BYTES * labels.outputs * (1 + models / 4) <= _DENSE
     return DiscoveryPlan(
@@ -129,6 +139,33 @@ def plan_of(
         width=width,
         seed=seed_of(discovery.random_state, _owner(discovery)),
     )
+
+
+def _check_feature_groups(
+    discovery: FeatureDiscovery, source: Source | MatrixSource, width: int
+) -> None:
+    groups = discovery.feature_groups
+    if groups is None:
+        return
+    if isinstance(groups, str):
+        if groups != "namespace":
+            raise ParameterError(
+                owner=_owner(discovery), parameter="feature_groups", value=groups,
+                allowed="an array with the group of each column, or 'namespace'",
+            )  # fmt: skip
+        if not source.named:
+            raise ParameterError(
+                "feature_groups='namespace' needs a source whose features have names",
+                owner=_owner(discovery),
+                parameter="feature_groups",
+            )
+    elif width:
+        groups_of(groups, width)
+    if discovery.redraws < 3:  # a redraw is compared with the sd of the others
+        raise ParameterError(
+            owner=_owner(discovery), parameter="redraws", value=discovery.redraws,
+            allowed="at least 3 with feature_groups",
+        )  # fmt: skip
 
 
 def _owner(discovery: FeatureDiscovery) -> str:
@@ -144,7 +181,14 @@ def _one_of(discovery: FeatureDiscovery, name: str, allowed: tuple[str, ...]) ->
     return value
 
 
-def _check_numbers(discovery: FeatureDiscovery) -> None:
+def check_numbers(discovery: FeatureDiscovery) -> None:
+    """Raise ParameterError if a parameter that is a number is out of its range.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    """
+
     def refuse(name: str, allowed: str) -> None:
         value = getattr(discovery, name)
         raise ParameterError(owner=_owner(discovery), parameter=name, value=value, allowed=allowed)

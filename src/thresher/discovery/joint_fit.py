@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
 
 from thresher.data.arrays import is_sparse
 from thresher.data.matrix_source import MatrixSource
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
 
 MOST = 2000  # selected features that are fitted together
-_RIDGE = 1e-2  # of columns with mean square 1: only so that the fit exists
-_STEPS = 30
+_RIDGE = 1.0  # of columns with mean square 1: so that the fit exists; no more than one row counts
+_STEPS, _CLOSE = 30, 1e-6  # Newton steps at most; a step that ends them
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,6 @@ class JointFit:
         row_weights: NDArray[np.float64] | None,
         *,
         classifies: bool,
-        ridge: float = _RIDGE,
     ) -> JointFit:
         """Fit by Newton's method, with almost no penalty.
 
@@ -72,16 +73,15 @@ class JointFit:
             0 and 1 for classes.
         row_weights : array of shape (rows,), optional
         classifies : bool
-        ridge : float
-            Penalty of the squared weights, for columns with mean square 1.
         """
         X = sp.csr_matrix(X, dtype=np.float64)
         rows = X.shape[0]
         h = np.ones(rows) if row_weights is None else row_weights
-        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        squares = X.multiply(X).T @ h / h.sum()
         scale = np.where(squares > 0, np.sqrt(np.maximum(squares, 1e-300)), 1.0)
         D = sp.csr_matrix(sp.hstack([X @ sp.diags(1 / scale), np.ones((rows, 1))]))
-        found = [_newton(D, target, h, classifies, ridge) for target in y]
+        with threadpool_limits(1):  # so that the bits do not depend on the number of threads
+            found = [_newton(D, target, h, classifies) for target in y]
         whole = np.stack([c for c, _ in found])
         errors = np.stack([e for _, e in found])
         return cls(
@@ -96,28 +96,29 @@ class JointFit:
 
 
 def _newton(
-    D: Any, y: NDArray[np.float64], h: NDArray[np.float64], classifies: bool, ridge: float
+    D: Any, y: NDArray[np.float64], h: NDArray[np.float64], classifies: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return coefficients and their standard errors."""
-    penalty = np.full(D.shape[1], ridge)
+    penalty = np.r_[np.full(D.shape[1] - 1, _RIDGE), 1e-9]
     c = np.zeros(D.shape[1])
     transposed = D.T.tocsr()
-    inverse = np.zeros((len(c), len(c)))
+    factor: Any = None
     for _ in range(_STEPS if classifies else 1):
         f = D @ c
         p = 1 / (1 + np.exp(-np.clip(f, -30, 30))) if classifies else f
         v = h * (p * (1 - p) if classifies else 1.0)
         curvature = (transposed @ sp.diags(v) @ D).toarray() + np.diag(penalty)
-        inverse = np.linalg.pinv(curvature, hermitian=True)
-        step = inverse @ (transposed @ (h * (y - p)) - penalty * c)
+        factor = cho_factor(curvature, lower=True)
+        step = cho_solve(factor, transposed @ (h * (y - p)) - penalty * c)
         c = c + step
-        if np.abs(step).max(initial=0.0) < 1e-8:
+        if np.abs(step).max(initial=0.0) < _CLOSE:
             break
+    variance = np.diag(cho_solve(factor, np.eye(len(c))))
     sd = 1.0
     if not classifies:
         freedom = max(1.0, h.sum() - len(c))
         sd = float(np.sqrt((h * (y - D @ c) ** 2).sum() / freedom))
-    return c, sd * np.sqrt(np.maximum(np.diag(inverse), 0.0))
+    return c, sd * np.sqrt(np.maximum(variance, 0.0))
 
 
 def gathered(
@@ -148,7 +149,11 @@ def _columns(block: Any, keys: NDArray[np.uint64]) -> Any:
     if not hasattr(block, "native"):
         X = block.X[:, keys.astype(np.intp)]
         return sp.csr_matrix(X) if not is_sparse(X) else X
+    if not len(keys):
+        return sp.csr_matrix((block.rows, 0))
     native = block.native
+    if not len(keys):
+        return sp.csr_matrix((block.rows, 0))
     own = np.asarray(native.keys).astype(np.int64).view(np.uint64)
     at = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
     known = keys[at] == own

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,55 +17,26 @@ from thresher.data.arrays import as_batch
 from thresher.data.block import Position
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
+from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer
-from thresher.discovery.row_checks import RowChecks, row_facts
+from thresher.discovery.plan import DiscoveryPlan
+from thresher.discovery.row_checks import RowChecks
+from thresher.discovery.row_facts import RowFacts
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.input_digests import InputDigests
-from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
 
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
-_MODEL, _EVIDENCE = 128, 256  # bytes of a feature, about, in float32
-
-
-@dataclass(frozen=True)
-class DiscoveryPlan:
-    """What decides the evidence, besides the rows.
-
-    Attributes
-    ----------
-    form : {"stream", "crossfit"}
-    task : {"classification", "regression"}
-    folds : int
-        Number of folds of a crossfit.
-    redraws : int
-    dtype : {"float32", "float64"}
-    store : {"dense", "hashed"}
-    width : int
-        Number of features; 0: any 64-bit key.
-    seed : int
-    """
-
-    form: str
-    task: str
-    folds: int
-    redraws: int
-    dtype: str
-    store: str
-    width: int
-    seed: int
-
-    @property
-    def models(self) -> int:
-        """Number of models of an output."""
-        return self.folds if self.form == "crossfit" else 1
+_MODEL = 128  # bytes of a feature, about, in float32
+_SMALL = 1e6  # values that the core never refuses
 
 
 class Readings:
@@ -85,8 +57,16 @@ class Readings:
     ----------
     rows : int
         Number of rows in the reading so far.
+    total : int
+        Number of rows of a complete reading; 0 before the first one ends.
     width : int
         The largest feature number so far, plus 1.
+    seeded : bool
+        Whether the seed was given; if not, a resumed run takes that of its checkpoint.
+    groups : str
+        Digest of the groups of rows, for a checkpoint.
+    at_once : int
+        Number of folds that learn in one reading; 0 before the first reading.
     """
 
     def __init__(
@@ -94,11 +74,13 @@ class Readings:
     ) -> None:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
-        self.memory_limit = memory_limit
-        self.phase = self.rows = self.width = 0
+        self.memory_limit, self.at_once = memory_limit, 0
+        self.phase = self.rows = self.total = self.width = 0
+        self.seeded, self.groups = True, ""
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
-        self.p: NDArray[np.float64] | None = None  # predictions of the rows of a matrix
+        self.facts: RowFacts | None = None  # of the rows of a matrix
+        self._prepared: _Prepared | None = None  # the block that was visited last
         self.position: Position | None = None
         self.blocks = 0
         self.digests = InputDigests()
@@ -116,9 +98,25 @@ class Readings:
                 f"not enough memory for the evidence of {plan.width} features"
             ) from None
 
-    def sums(self) -> list[EvidenceSums]:
-        """Return the sums of each output."""
-        return [EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores]
+    def take_seed(self, seed: int) -> None:
+        """Set the seed, before the first reading."""
+        self.plan = replace(self.plan, seed=seed)
+        self.dealer = FoldDealer(self.plan.folds, seed)
+        self.cores = [self._core(output) for output in range(len(self.cores))]
+
+    def evidence(self) -> Evidence:
+        """Return all that the readings have found."""
+        facts = [core.facts() for core in self.cores]
+        return Evidence(
+            plan=self.plan,
+            labels=self.labels,
+            sums=[EvidenceSums.of_core(core.sums(), self.plan.redraws) for core in self.cores],
+            checks=[*self.checks.checks(), calibration(facts)],
+            rows=self.rows,
+            width=self.plan.width or self.width,
+            names=dict(self.names.names),
+            residual_variance=facts[0]["residual_variance"],
+        )
 
     # ---- runs ----------------------------------------------------------------------------------
 
@@ -139,8 +137,24 @@ class Readings:
         """
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
+            if groups is not None:
+                self.groups = blake2b(groups.tobytes(), digest_size=16).hexdigest()
         if options.resume:
             checkpointing.resume(self, source, options)
+        try:
+            self._run(source, options, groups)
+        except Stopped:  # while waiting for rows: the state is that after the last block
+            checkpointing.interrupt(self, source, options)
+        if isinstance(source, MatrixSource) and self.facts is not None:
+            self._check_matrix(source)
+        self._check_classes()
+
+    def _run(
+        self,
+        source: Source | MatrixSource,
+        options: RunOptions,
+        groups: NDArray[np.int64] | None,
+    ) -> None:
         phases = self._phases(source)
         written = time.monotonic()
         with ThreadPoolExecutor(self.jobs) as pool:
@@ -153,17 +167,12 @@ class Readings:
                         "reading", number=self.phase + 1, readings=len(phases), examples=self.rows
                     )
                     if options.observer.stops():
-                        if options.checkpoint is None:
-                            raise KeyboardInterrupt
-                        checkpointing.write(self, source, options)
-                        raise Interrupted(self.rows)
+                        checkpointing.interrupt(self, source, options)
                     due = time.monotonic() - written >= options.every
                     if options.checkpoint is not None and due:
                         checkpointing.write(self, source, options)
                         written = time.monotonic()
                 self._end(phases[self.phase], source)
-        if isinstance(source, MatrixSource) and self.p is not None:
-            self._check_matrix(source)
 
     def partial(self, source: MatrixSource) -> None:
         """Read more rows of a stream.
@@ -172,23 +181,37 @@ class Readings:
         ----------
         source : MatrixSource
         """
-        self.p = None
+        self.facts = self._prepared = None
+        self._try(source)
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
                 self._work(_Phase("stream"), visit, pool, None)
         self._check_matrix(source)
 
+    def _try(self, source: MatrixSource) -> None:
+        """Raise DataError if the core refuses a row, before any row is learned."""
+        X, y = source.block.X, self.labels.targets(source.block)[0]
+        values = X.data if hasattr(X, "indptr") else X
+        if max(float(np.abs(each).max(initial=0.0)) for each in (values, y)) < _SMALL:
+            return
+        trial = _core.make_discovery(self.plan.task, "hashed", self.plan.dtype, self.plan.width, 1)
+        batch = as_batch(X)
+        batch.set_targets(y, np.zeros(len(y)))  # rows of weight 0 are only checked
+        try:
+            trial.stream(batch, 0)
+        except _core.DataError as error:
+            raise source.block.located(error) from None
+
     def _phases(self, source: Source | MatrixSource) -> list[_Phase]:
         if self.plan.form == "stream":
             return [_Phase("stream")]
         folds = list(range(self.plan.folds))
-        at_once = len(folds)
         size = self.plan.width or source.distinct or 0
-        if size * (_MODEL * len(folds) * len(self.cores)) > self.memory_limit:
-            at_once = max(1, self.memory_limit // max(1, size * _MODEL * len(self.cores)))
-        learning = [
-            _Phase("learn", tuple(folds[i : i + at_once])) for i in range(0, len(folds), at_once)
-        ]
+        if not self.at_once:  # else the checkpoint of a resumed run says it
+            most = self.memory_limit // max(1, size * _MODEL * len(self.cores))
+            self.at_once = int(min(len(folds), max(1, most)))
+        step = self.at_once
+        learning = [_Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
         return [*learning, _Phase("score")]
 
     def _visits(self, source: Source | MatrixSource) -> Iterator[Visit]:
@@ -221,11 +244,19 @@ class Readings:
     def _end(self, phase: _Phase, source: Source | MatrixSource) -> None:
         if self.rows == 0:
             raise DataError(f"{source}: no rows to learn from")
+        if self.rows != (self.total or self.rows):
+            raise DataError(
+                f"{source}: the input has changed since it was last read: it had {self.total:,} "
+                f"rows, and has {self.rows:,} now"
+            )
+        self.total = self.rows
         if phase.name == "learn":
             for core in self.cores:
                 for fold in phase.folds:
                     core.finish(fold)
         self.phase += 1
+        if not isinstance(source, MatrixSource):
+            self._prepared = None
         self.position, self.blocks = None, 0
         if self.phase < len(self._phases(source)):
             self.rows = 0
@@ -241,18 +272,13 @@ class Readings:
         groups: NDArray[np.int64] | None,
     ) -> None:
         block = visit.block
-        targets = self.labels.targets(block)
-        y = np.stack([targets[output] for output in range(len(self.cores))])
-        in_memory = not hasattr(block, "native")
-        self._grow(int(block.width))
-        rows: Any = block
-        batches = [as_batch(rows.X) if in_memory else block.batch for _ in self.cores]
-        for batch, target in zip(batches, y, strict=True):
-            batch.set_targets(target, block.weights)
-        folds = self._folds(phase, visit, y, groups, in_memory)
-        first = 0 if in_memory and phase.name != "stream" else self.rows - (
-            visit.first if in_memory else 0
-        )  # fmt: skip
+        if self._prepared is None or self._prepared.block is not block:
+            self._prepared = self._prepare(phase, block, groups)
+        prepared = self._prepared
+        folds = prepared.folds
+        first = self.rows
+        if prepared.in_memory:
+            first = first - visit.first if phase.name == "stream" else 0
         place = visit.order, visit.first, visit.last
 
         def work(core: _core.Discovery, batch: _core.Batch, fold: int) -> Any:
@@ -264,7 +290,7 @@ class Readings:
 
         tasks = [
             (core, batch, fold)
-            for core, batch in zip(self.cores, batches, strict=True)
+            for core, batch in zip(self.cores, prepared.batches, strict=True)
             for fold in (phase.folds or (0,))
         ]
         try:
@@ -276,51 +302,68 @@ class Readings:
         self.rows += visit.last - visit.first
         if phase.name == "learn":
             return
-        p = np.stack(found)
-        if in_memory:
-            if self.p is None:
-                self.p = np.zeros((len(self.cores), block.rows))
-            rows = slice(visit.first, visit.last)
-            self.p[:, rows if visit.order is None else visit.order[rows]] = p
+        p, (_, lengths, hashes) = np.stack([each[0] for each in found]), found[0]
+        if not prepared.in_memory:
+            self._check(prepared.y, block.weights, p, lengths, hashes)
             return
-        native = block.native
-        facts = row_facts((native.starts, native.keys, native.values), y)
-        self.checks.add(y, p, *facts)
+        if self.facts is None:
+            self.facts = RowFacts.of(len(self.cores), block.rows)
+        rows: Any = slice(visit.first, visit.last)
+        self.facts.put(rows if visit.order is None else visit.order[rows], p, lengths, hashes)
 
-    def _folds(
-        self,
-        phase: _Phase,
-        visit: Visit,
-        y: NDArray[np.float64],
-        groups: NDArray[np.int64] | None,
-        in_memory: bool,
-    ) -> NDArray[np.int64]:
-        """Return the folds of all rows of the block."""
-        if phase.name == "stream":
-            return np.zeros(0, np.int64)
-        if in_memory:  # the block has all rows, and its folds stay the same
-            self.dealer.restart()
-        strata = np.zeros(y.shape[1], np.int64)
-        if self.plan.task == "classification":
-            strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
-        return self.dealer.deal(strata, groups)
-
-    def _grow(self, width: int) -> None:
-        self.width = max(self.width, width or 2**64)
-        if self.plan.store == "dense" and self.width > self.plan.width:
-            raise DataError(f"a feature number is not below {self.plan.width}")
+    def _prepare(self, phase: _Phase, block: Any, groups: NDArray[np.int64] | None) -> _Prepared:
+        """Return targets, batches and folds of a block."""
+        targets = self.labels.targets(block)
+        y = np.stack([targets[output] for output in range(len(self.cores))])
+        in_memory = not hasattr(block, "native")
+        self.width = max(self.width, int(block.width) or 2**64)
+        batches = [as_batch(block.X) if in_memory else block.batch for _ in self.cores]
+        for batch, target in zip(batches, y, strict=True):
+            batch.set_targets(target, block.weights)
+        folds = np.zeros(0, np.int64)
+        if phase.name != "stream":
+            if in_memory:  # all rows: a resumed run deals them the same folds
+                self.dealer.restart()
+            strata = np.zeros(y.shape[1], np.int64)
+            if self.plan.task == "classification":
+                strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
+            folds = self.dealer.deal(strata, groups)
+        return _Prepared(block, in_memory, y, batches, folds)
 
     def _check_matrix(self, source: MatrixSource) -> None:
         """Check the rows of a matrix in their stored order."""
-        assert self.p is not None
-        block = source.block
-        targets = self.labels.targets(block)
-        step = max(1, (1 << 22) // max(1, block.width if not hasattr(block.X, "indptr") else 64))
-        for first in range(0, block.rows, step):
-            rows = slice(first, min(block.rows, first + step))
-            y = np.stack([targets[output][rows] for output in range(len(self.cores))])
-            self.checks.add(y, self.p[:, rows], *row_facts(block.X[rows], y))
-        self.p = None
+        assert self.facts is not None
+        targets = self.labels.targets(source.block)
+        y = np.stack([targets[output] for output in range(len(self.cores))])
+        self._check(y, source.block.weights, self.facts.p, self.facts.lengths, self.facts.hashes)
+        self.facts = self._prepared = None
+
+    def _check_classes(self) -> None:
+        """Raise DataError if all rows are of one class."""
+        classes = self.labels.classes
+        if classes is None:
+            return
+        rows, positive = self.checks.rows, self.checks.sums["y"]
+        present = np.array([positive[0] < rows, positive[0] > 0])
+        if len(classes) > 2:
+            present = positive > 0
+        if present.sum() < 2:
+            raise DataError(
+                f"a classifier needs rows of at least 2 classes; found {classes[present].tolist()}"
+            )
+
+    def _check(
+        self,
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+        p: NDArray[np.float64],
+        lengths: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+    ) -> None:
+        """Add the next rows to the checks, without those of weight 0."""
+        if weights is not None and not (used := np.asarray(weights) > 0).all():
+            y, p, lengths, hashes = y[:, used], p[:, used], lengths[used], hashes[used]
+        self.checks.add(y, p, lengths, hashes)
 
     # ---- pickles -------------------------------------------------------------------------------
 
@@ -334,7 +377,8 @@ class Readings:
             core.restore(state)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cores": self.states(), "names": dict(self.names.names)}
+        changed = {"cores": self.states(), "names": dict(self.names.names), "_prepared": None}
+        return {**self.__dict__, **changed}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -343,6 +387,17 @@ class Readings:
         self.names = _core.NameTable()
         for key, name in state["names"].items():
             self.names.add(key, name)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A block with targets, a batch for each output, and folds."""
+
+    block: Any
+    in_memory: bool
+    y: NDArray[np.float64]
+    batches: Sequence[_core.Batch]
+    folds: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

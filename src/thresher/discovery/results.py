@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.atomic import write_whole
 from thresher.data import is_sparse
 from thresher.discovery.decision import Decision
-from thresher.discovery.findings import Finding
+from thresher.discovery.findings import Finding, csv_of, json_of
 from thresher.discovery.row_checks import Check
+from thresher.discovery.summary import facts_of, shown_findings, table_of
+from thresher.errors import ParameterError
 from thresher.model.model import Model
+
+if TYPE_CHECKING:
+    from thresher.discovery.feature_discovery import FeatureDiscovery
 
 
 class DiscoveryWarning(UserWarning):
@@ -40,6 +47,11 @@ class DiscoveryResults:
     feature_names_in_: NDArray[Any]
     _decision: Decision | None
 
+    @property
+    def decision_(self) -> Decision:
+        """What was decided, with all sums and rates."""
+        return self._decided()
+
     def _decided(self) -> Decision:
         check_is_fitted(self)
         assert self._decision is not None
@@ -49,6 +61,12 @@ class DiscoveryResults:
         return self.__dict__.get("_decision") is not None
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
+        if not self._decided().numbered:
+            raise ParameterError(
+                "features have 64-bit keys, so there is no mask of all features: "
+                "get_support(indices=True) and selected_ are the keys of the selected ones",
+                owner=type(self).__name__,
+            )
         mask = np.zeros(self.n_features_in_, bool)
         mask[self._decided().selected_keys.astype(np.intp)] = True
         return mask
@@ -139,3 +157,77 @@ class DiscoveryResults:
             Name or number of a feature.
         """
         return self._decided().why(feature, self.__dict__.get("feature_names_in_"))
+
+    def name_of(self, key: int) -> str:
+        """Return the name of a feature, or its number in the files, as text.
+
+        Parameters
+        ----------
+        key : int
+            Its column, or its key if features have names.
+        """
+        decision, columns = self._decided(), self.__dict__.get("feature_names_in_")
+        if columns is not None:
+            return str(columns[key])
+        return decision.names.get(key, str(key + decision.first))
+
+    # ---- output --------------------------------------------------------------------------------
+
+    def table(self, n: int | None = None) -> str:
+        """Return a table of features as text, strongest first.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of features; by default the selected ones.
+        """
+        classes = self._decided().classes
+        several = classes is not None and len(classes) > 2
+        return table_of(shown_findings(cast("FeatureDiscovery", self), n), several)
+
+    def to_csv(self, path: str | PathLike[str] | None = None, n: int | None = None) -> str:
+        """Return the evidence of features as CSV, and write it to a file.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write.
+        n : int, optional
+            Number of features, strongest first; by default the selected ones.
+        """
+        text = csv_of(shown_findings(cast("FeatureDiscovery", self), n))
+        if path is not None:
+            write_whole(path, text.encode())
+        return text
+
+    def to_json(self, path: str | PathLike[str] | None = None, n: int | None = None) -> str:
+        """Return the whole result as JSON, and write it to a file.
+
+        It has the parameters, the seed, the number of rows, the expected number of false features,
+        the checks, and the evidence of features.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write.
+        n : int, optional
+            Number of features, strongest first; by default the selected ones.
+        """
+        own = cast("FeatureDiscovery", self)
+        text = json_of(shown_findings(own, n), **facts_of(own)) + "\n"
+        if path is not None:
+            write_whole(path, text.encode())
+        return text
+
+    def report(self, path: str | PathLike[str], title: str | None = None) -> None:
+        """Write an HTML page: what was found, how sure it is, and what was checked.
+
+        Parameters
+        ----------
+        path : path
+            File to write; it works offline.
+        title : str, optional
+        """
+        from thresher.discovery.page import page_of
+
+        write_whole(path, page_of(cast("FeatureDiscovery", self), title).encode())

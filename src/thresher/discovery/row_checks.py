@@ -6,21 +6,19 @@ is a few sums over the rows, and becomes a `Check` with a number and, if it fail
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.arrays import is_sparse
-from thresher.data.row_folds import mixed
-
 _MOST_HASHES = 1 << 22  # rows whose copies are found: the first ones
 _FAR = 4.0  # |z| of the order of rows that does not come from chance
 _LENGTH = 4.0
 _COPIES = 0.05  # share of rows that repeat an earlier row
 _FEW_ROWS, _FEW_OF_CLASS = 500, 50
+_SORTED = "not checked, because the rows are sorted by label or come in runs"
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,10 @@ class Check:
     value: float
     fine: bool
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", float(self.value))  # not types of NumPy
+        object.__setattr__(self, "fine", bool(self.fine))
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message}"
@@ -91,6 +93,7 @@ class RowChecks:
                          "el", "vl", "vll")
         }  # fmt: skip
         self.last: NDArray[np.float64] | None = None  # e, v and y of the last row
+        self.origin: NDArray[np.float64] | None = None  # the first target of a regression
         self.hashed = 0  # number of hashes
         self._seen: list[NDArray[np.uint64]] = []
 
@@ -98,7 +101,7 @@ class RowChecks:
         self,
         y: NDArray[np.float64],
         p: NDArray[np.float64],
-        lengths: NDArray[np.float64],
+        lengths: NDArray[np.int64],
         hashes: NDArray[np.uint64],
     ) -> None:
         """Add rows that come after all rows so far.
@@ -107,7 +110,7 @@ class RowChecks:
         ----------
         y, p : array of shape (outputs, rows)
             Targets, and honest predictions.
-        lengths : array of shape (rows,)
+        lengths : array of int of shape (rows,)
             Number of nonzero values.
         hashes : array of uint64 of shape (rows,)
             Hash of the features, values and label of each row.
@@ -115,6 +118,11 @@ class RowChecks:
         if not y.shape[1]:
             return
         e = y - p
+        if not self.classifies:
+            if self.origin is None:
+                self.origin = y[:, 0].copy()
+                e[:, 0] = 0.0  # in a stream, no row predicts the first one
+            y = y - self.origin[:, None]
         v = p * (1 - p) if self.classifies else e * e
         long = np.log1p(lengths)
         t = np.arange(self.rows, self.rows + y.shape[1], dtype=np.float64)
@@ -150,33 +158,40 @@ class RowChecks:
             self._number(),
         ]
 
-    def _label_order(self) -> Check:
+    def _label_lag(self) -> tuple[float, bool]:
+        """Return z of the lag of labels, and whether the rows are sorted or come in runs."""
         n, s = max(self.rows, 2), self.sums
         mean, variance = s["y"] / n, s["yy"] / n - (s["y"] / n) ** 2
         lag = s["label_lag"] - (n - 1) * mean**2
         z = _largest(lag, variance * np.sqrt(n - 1))
-        fine = self.shuffled or abs(z) < max(_FAR, 0.05 * float(np.sqrt(n)))
+        return z, abs(z) >= max(_FAR, 0.05 * np.sqrt(n))
+
+    def _label_order(self) -> Check:
+        z, runs = self._label_lag()
+        fine = self.shuffled or not runs
         what = "neighbouring rows have similar labels" if z > 0 else "labels alternate"
         message = f"labels of neighbouring rows are independent (z = {z:.1f})"
         if self.shuffled:
             message = "rows were shuffled: their order does not matter"
         if not fine:
             message = (
-                f"{what} (z = {z:.1f}): the rows are sorted or come in runs. A reading in stored "
-                f"order learns the order; shuffle the rows, or use form='crossfit' with rows in "
-                f"memory, which shuffles them"
+                f"{what} (z = {z:.1f}): the rows are sorted, or not in a random order. A reading "
+                f"in stored order learns the order; shuffle the rows, or read them into memory and "
+                f"use the form crossfit, which shuffles them"
             )
         return Check("order of labels", z, fine, message)
 
     def _residual_order(self) -> Check:
         z = _largest(self.sums["lag"], np.sqrt(self.sums["lag_v"]))
+        if self.shuffled and self._label_lag()[1]:  # so residuals follow the labels
+            return Check("order of residuals", z, True, _SORTED)
         fine = abs(z) < _FAR
         message = f"residuals of neighbouring rows are independent (z = {z:.1f})"
         if not fine:
             message = (
                 f"residuals of neighbouring rows are not independent (z = {z:.1f}): rows are "
                 f"copies, or come in runs or groups. More features than stated may be false; "
-                f"shuffle or deduplicate the rows, or give groups="
+                f"shuffle or deduplicate the rows, or (in Python) give fit the groups of the rows"
             )
         return Check("order of residuals", z, fine, message)
 
@@ -185,6 +200,8 @@ class RowChecks:
         mean = np.divide(s["vt"], s["v"], out=np.zeros(self.outputs), where=s["v"] > 0)
         spread = s["vtt"] - 2 * mean * s["vt"] + mean**2 * s["v"]
         z = _largest(s["et"] - mean * s["e"], np.sqrt(np.maximum(spread, 0.0)))
+        if self.shuffled and self._label_lag()[1]:
+            return Check("drift", z, True, _SORTED)
         fine = abs(z) < _FAR
         message = f"residuals do not drift over the rows (z = {z:.1f})"
         if not fine:
@@ -202,7 +219,7 @@ class RowChecks:
         if not fine:
             message += (
                 ". If they are copies of one observation, evidence counts it several times: "
-                "deduplicate the rows, or give groups= with crossfit"
+                "deduplicate the rows, or (in Python) give fit the groups of the rows"
             )
         return Check("repeated rows", share, fine, message)
 
@@ -221,11 +238,16 @@ class RowChecks:
             )
         return Check("row length", z, fine, message)
 
+    @property
+    def rarest(self) -> int:
+        """Number of rows of the rarest class."""
+        positive = self.sums["y"]
+        return int(np.minimum(positive, self.rows - positive).min())
+
     def _number(self) -> Check:
         n = self.rows
         if self.classifies:
-            positive = self.sums["y"]
-            least = int(np.minimum(positive, n - positive).min()) if n else 0
+            least = self.rarest
             message = f"{n:,} rows, {least:,} of the rarest class"
             fine = n >= _FEW_ROWS and least >= _FEW_OF_CLASS
         else:
@@ -243,6 +265,7 @@ class RowChecks:
             "rows": self.rows,
             "sums": {name: values.tolist() for name, values in self.sums.items()},
             "last": None if self.last is None else self.last.tolist(),
+            "origin": None if self.origin is None else self.origin.tolist(),
         }
 
     def restore(self, saved: Mapping[str, Any], hashes: bytes) -> None:
@@ -250,6 +273,7 @@ class RowChecks:
         self.rows = int(saved["rows"])
         self.sums = {name: np.array(values) for name, values in saved["sums"].items()}
         self.last = None if saved["last"] is None else np.array(saved["last"])
+        self.origin = None if saved.get("origin") is None else np.array(saved["origin"])
         self._seen = [np.frombuffer(hashes, np.uint64).copy()]
         self.hashed = len(self._seen[0])
 
@@ -263,36 +287,3 @@ def _largest(values: NDArray[np.float64], sd: NDArray[np.float64]) -> float:
     """Return the ratio of largest absolute value over the outputs."""
     z = np.divide(values, sd, out=np.zeros(len(values)), where=sd > 0)
     return float(z[np.abs(z).argmax()])
-
-
-def row_facts(
-    rows: Any, y: Sequence[NDArray[np.float64]] | NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-    """Return the number of nonzero values of each row, and a hash of the row and its targets.
-
-    Parameters
-    ----------
-    rows : CSR matrix, array of shape (rows, features), or tuple of starts, keys and values
-    y : array of shape (outputs, rows)
-    """
-    if isinstance(rows, tuple):
-        starts, keys, values = rows
-    elif is_sparse(rows):
-        starts, keys, values = rows.indptr, rows.indices, rows.data
-    else:
-        at = np.nonzero(rows)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(at[0], minlength=len(rows)))])
-        keys, values = at[1], rows[at]
-    starts = np.asarray(starts, np.int64)
-    begin, end = int(starts[0]), int(starts[-1])
-    values = np.ascontiguousarray(values[begin:end], np.float64)
-    words = mixed(np.asarray(keys[begin:end]).astype(np.int64).view(np.uint64))
-    words = mixed(words ^ mixed((values + 0.0).view(np.uint64)))
-    words[values == 0.0] = 0
-    with np.errstate(over="ignore"):
-        totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
-        hashes = totals[starts[1:] - begin] - totals[starts[:-1] - begin]
-        for target in y:
-            hashes = mixed(hashes ^ np.ascontiguousarray(target, np.float64).view(np.uint64))
-    counts = np.concatenate([[0], np.cumsum(values != 0.0)])
-    return (counts[starts[1:] - begin] - counts[starts[:-1] - begin]).astype(np.float64), hashes

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import _core
 from thresher.errors import ParameterError
 
 _LEAST = 1e-300
@@ -79,13 +80,13 @@ class EvidenceSums:
         """Return z of every feature; 0 where the variance is 0."""
         return _ratio(self.S, (self.realised + 2 * self.predicted) / 3)
 
-    def redrawn_z(self) -> NDArray[np.float64]:
-        """Return z of every feature in every redraw."""
-        if self.redrawn_D is None:
-            variance = ((self.realised + 2 * self.predicted) / 3)[:, None]
-        else:
-            variance = self.predicted[:, None] + self.redrawn_D.astype(np.float64) / 3
-        return _ratio(self.redrawn_S.astype(np.float64), variance)
+    def redrawn_z(self) -> NDArray[np.float32]:
+        """Return the absolute z of every feature in every redraw."""
+        D, variance = self.redrawn_D, self.predicted
+        if D is None:
+            D, variance = np.zeros(0, np.float32), (self.realised + 2 * self.predicted) / 3
+        z = _core.redrawn_z(self.redrawn_S.ravel(), D.ravel(), variance)
+        return np.asarray(z, np.float32).reshape(self.redrawn_S.shape)
 
     def __add__(self, other: EvidenceSums) -> EvidenceSums:
         """Return the sums over the rows of both: other rows, with other redraws."""
@@ -100,6 +101,7 @@ class EvidenceSums:
         parts : sequence of EvidenceSums
             Of different rows, and with different seeds of the redraws.
         """
+        parts = [part for part in parts if len(part.keys)] or list(parts[:1])
         if len({(part.redraws, part.redrawn_D is None) for part in parts}) != 1:
             raise ParameterError("sums of evidence need the same task and number of redraws")
         keys = np.unique(np.concatenate([part.keys for part in parts]))

@@ -108,7 +108,8 @@ def fit(
     ...     for number in range(4):
     ...         file = pathlib.Path(folder, f"clicks-{number}.svm")
     ...         _ = file.write_text("1 3:1 7:1\n-1 5:1 7:1\n" * 100)
-    ...     clf = fit(FTRLClassifier(l1=1, passes=2), f"{folder}/clicks-*.svm", workers=0)
+    ...     estimator = FTRLClassifier(l1=1, passes=2, random_state=0)
+    ...     clf = fit(estimator, f"{folder}/clicks-*.svm", workers=0)
     >>> sorted(clf.model_.indices.tolist())
     [2, 4]
     """

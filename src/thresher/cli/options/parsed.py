@@ -1,4 +1,4 @@
-"""The options of `train`, `tune` and `compare` after parsing."""
+"""The options of `train`, `tune`, `compare` and `discover` after parsing."""
 
 from __future__ import annotations
 
@@ -95,3 +95,41 @@ class CompareOptions:
     json: bool = False
     quiet: bool = False
     command: Sequence[str] = ()
+
+
+@dataclass
+class DiscoverOptions:
+    """Options of `thresher discover`."""
+
+    data: Sequence[str]
+    fdr: float | None = None
+    expected_false: float | None = None
+    form: str = "auto"
+    group_namespaces: bool = False
+    task: str = "auto"
+    classes: str | None = None
+    folds: int = 5
+    redraws: int = 20
+    seed: int = 0
+    memory: str | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
+    cache: str | None = None
+    checkpoint: str | None = None
+    every: str | None = None
+    resume: bool = False
+    keep_checkpoint: bool = False
+    top: int | None = None
+    why: Sequence[str] = ()
+    html: str | None = None
+    json: str | None = None
+    csv: str | None = None
+    model: str | None = None
+    quiet: bool = False
+    command: Sequence[str] = ()
+
+    @property
+    def results(self) -> dict[str, str | None]:
+        """Files written at the end, by option."""
+        return {
+            "--html": self.html, "--json": self.json, "--csv": self.csv, "--model": self.model,
+        }  # fmt: skip

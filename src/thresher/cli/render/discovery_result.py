@@ -1,0 +1,141 @@
+"""The result of `thresher discover`: files, and the printed table."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from thresher.atomic import written_whole
+from thresher.cli.options.parsed import DiscoverOptions
+from thresher.cli.render.texts import duration
+from thresher.data.source import Source
+from thresher.discovery import FeatureDiscovery
+from thresher.discovery.page import page_of
+from thresher.discovery.summary import legend, outcome, selected_groups, shown_findings, table_of
+from thresher.errors import ParameterError
+from thresher.report.search_results import text_table
+
+_SHOWN = 30  # lines of the printed table, if --top is not given
+
+
+class DiscoveryResult:
+    """What a discovery found.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+        Fitted.
+    source : Source
+    options : DiscoverOptions
+    seconds : float
+    """
+
+    def __init__(
+        self, discovery: FeatureDiscovery, source: Source, options: DiscoverOptions, seconds: float
+    ) -> None:
+        self.discovery, self.source, self.options = discovery, source, options
+        self.seconds = seconds
+        self.sentences = [self._sentence(word) for word in options.why]
+
+    def _sentence(self, word: str) -> str:
+        if self.source.named:
+            return self.discovery.why(word)
+        first = self.source.first
+        try:
+            text = self.discovery.why(int(word) - first)
+        except ParameterError:
+            return f"{word}: no row has a nonzero value of it."
+        return word + text[text.index(":") :]  # the number in the file
+
+    def write(self) -> None:
+        """Write all files: all of them, or none if one cannot be written."""
+        found, options = self.discovery, self.options
+        contents: list[tuple[str | None, Callable[[], str]]] = [
+            (options.html, lambda: page_of(found, self._title(), self._how())),
+            (options.json, lambda: found.to_json(n=options.top)),
+            (options.csv, lambda: found.to_csv(n=options.top)),
+        ]
+        with ExitStack() as files:
+            for path, content in contents:
+                if path is not None:
+                    file = files.enter_context(written_whole(path))
+                    file.write(content().encode())
+                    file.flush()
+            if options.model is not None:
+                found.model_.save(options.model)
+
+    def _title(self) -> str:
+        return f"Features that matter: {self.source}"
+
+    def _how(self) -> dict[str, Any]:
+        return {
+            "data": str(self.source),
+            "command": shlex.join(["thresher", *self.options.command]),
+            "time": f"{self.seconds:.1f} s",
+        }
+
+    def report(self) -> None:
+        """Print warnings, the table, what was selected and what was checked."""
+        decision, options = self.discovery.decision_, self.options
+        if self.source.bad_lines.warning:
+            print(f"warning: {self.source.bad_lines.warning}", file=sys.stderr)
+        for check in decision.checks:
+            if not check.fine:
+                print(f"warning: {check}", file=sys.stderr)
+        if not options.quiet:
+            self._table()
+            print(outcome(self.discovery))
+            fine = [check for check in decision.checks if check.fine]
+            if fine:
+                print("\nchecked, and fine:")
+                width = max(len(check.name) for check in fine)
+                print("\n".join(f"  {check.name:<{width}}  {check.message}" for check in fine))
+            print(f"\n{self._run()}")
+        for sentence in self.sentences:
+            print(f"\n{sentence}" if not options.quiet else sentence)
+        if not options.quiet:
+            self._files()
+
+    def _table(self) -> None:
+        decision, options = self.discovery.decision_, self.options
+        groups = selected_groups(self.discovery)
+        if groups:
+            lines = [
+                [f"{g['features']:,}", f"{g['strength']:.1f}", f"{g['q']:.2g}", str(g["group"])]
+                for g in groups
+            ]
+            print(text_table(["features", "strength", "q", "group"], lines[:_SHOWN]))
+            self._more(lines)
+            print()
+        found = shown_findings(self.discovery, options.top)
+        if not found or (groups and options.top is None):
+            return
+        classes = decision.classes
+        several = classes is not None and len(classes) > 2
+        print(table_of(found[: options.top or _SHOWN], several))
+        if options.top is None:
+            self._more(found)
+        print(textwrap.fill(legend(self.discovery), 100) + "\n")
+
+    def _more(self, lines: Sequence[Any]) -> None:
+        if len(lines) > _SHOWN:
+            print(f"... and {len(lines) - _SHOWN:,} more; --csv FILE writes all")
+
+    def _run(self) -> str:
+        decision = self.discovery.decision_
+        form = {
+            "stream": "stream: one reading",
+            "crossfit": f"crossfit with {decision.plan.folds} folds",
+            "joint": f"crossfit with {decision.plan.folds} folds, then one joint fit",
+        }[decision.form]
+        return f"{self.discovery.n_rows_:,} rows; {form}; {duration(self.seconds)}"
+
+    def _files(self) -> None:
+        words = {"--html": "page", "--json": "JSON", "--csv": "CSV", "--model": "model"}
+        for option, path in self.options.results.items():
+            if path is not None:
+                print(f"{words[option]} -> {path}")

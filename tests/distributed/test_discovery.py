@@ -1,0 +1,112 @@
+"""Feature discovery of parts: their evidence is added."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import thresher
+from support.distributed_rows import rows_of, write_shards
+from thresher.discovery import Evidence, FeatureDiscovery
+from thresher.discovery.inputs import labels_of_source, plan_of
+from thresher.discovery.readings import Readings
+from thresher.distributed import discover
+from thresher.errors import ParameterError
+from thresher.training.run_options import RunOptions
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.discovery.DiscoveryWarning")
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("shards"), *rows_of(rows=800))
+
+
+def evidence_of(file, number, discovery):
+    """Return the evidence of one file, as a worker measures it."""
+    source = thresher.scan(file)
+    labels = labels_of_source(discovery, source, None)
+    plan = plan_of(discovery, source, labels)
+    seeded = type(plan)(**{**vars(plan), "seed": plan.seed + (number << 32)})
+    readings = Readings(seeded, labels)
+    readings.run(source, RunOptions())
+    return readings.evidence()
+
+
+@pytest.mark.parametrize("form", ["crossfit", "stream"])
+def test_the_evidence_of_all_files_is_added(shards, form):
+    found = discover(FeatureDiscovery(form=form, random_state=3), shards, workers=0)
+    one = FeatureDiscovery(form=form, random_state=3)
+    files = [shards.replace("*", str(number)) for number in range(4)]
+    parts = [evidence_of(file, number, one) for number, file in enumerate(files)]
+    S = np.zeros((4, 60))
+    V = np.zeros((4, 60))
+    for number, part in enumerate(parts):
+        (sums,) = part.sums
+        at = sums.keys.astype(int)
+        S[number, at] = sums.S
+        V[number, at] = (sums.realised + 2 * sums.predicted) / 3
+    expected = S.sum(axis=0) / np.sqrt(V.sum(axis=0))
+    np.testing.assert_allclose(found.z_, expected, rtol=1e-12)
+    assert found.n_rows_ == 800
+    assert found.selected_.tolist() == one.take(Evidence.total(parts)).selected_.tolist()
+
+
+def test_parts_find_what_all_rows_together_find(shards):
+    whole = FeatureDiscovery(random_state=0).fit(thresher.scan(shards))
+    parts = discover(FeatureDiscovery(random_state=0), shards, workers=0)
+    strong = np.flatnonzero(np.abs(whole.z_) > 5)
+    assert len(strong) >= 3
+    assert set(strong) <= set(parts.selected_)
+    assert np.corrcoef(whole.z_, parts.z_)[0, 1] > 0.9
+
+
+def test_the_number_of_parts_may_differ_from_that_of_files(shards):
+    found = discover(FeatureDiscovery(random_state=0), shards, workers=0, parts=2)
+    assert found.n_rows_ == 800
+    assert len(found.selected_) >= 3
+
+
+def test_the_redraws_of_parts_differ(tmp_path):
+    X, y = rows_of(rows=300)
+    twice = write_shards(tmp_path / "twice", np_vstack(X), np.r_[y, y], files=2)
+    found = discover(FeatureDiscovery(random_state=0), twice, workers=0)
+    one = FeatureDiscovery(random_state=0)
+    parts = [evidence_of(twice.replace("*", str(k)), k, one).sums[0] for k in range(2)]
+    assert not np.array_equal(parts[0].redrawn_S, parts[1].redrawn_S)
+    assert found.n_rows_ == 600
+
+
+def np_vstack(X):
+    """Return the rows of X twice."""
+    import scipy.sparse as sp
+
+    return sp.vstack([X, X]).tocsr()
+
+
+def test_a_failed_part_changes_nothing(shards, tmp_path):
+    bad = tmp_path / "rows-9.svm"
+    bad.write_text("1 1:x\n")
+    discovery = FeatureDiscovery(random_state=0)
+    with pytest.raises(thresher.DataError, match=r"rows-9.svm:1"):
+        discover(discovery, [shards, str(bad)], workers=0)
+    assert not hasattr(discovery, "n_rows_")
+
+
+def test_an_unknown_option_of_reading_is_refused(shards):
+    with pytest.raises(ParameterError, match="colour"):
+        discover(FeatureDiscovery(), shards, workers=0, colour="red")
+
+
+def test_checks_of_parts_are_those_of_the_worst_part(tmp_path):
+    X, y = rows_of(rows=2000)
+    order = np.r_[np.arange(1000), 1000 + np.argsort(y[1000:], kind="stable")]
+    files = write_shards(tmp_path / "sorted", X[order], y[order], files=2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = discover(FeatureDiscovery(random_state=0), files, workers=0)
+    failed = {check.name for check in found.checks_ if not check.fine}
+    assert "order of labels" in failed
+    assert any("order of labels" in str(warning.message) for warning in caught)
