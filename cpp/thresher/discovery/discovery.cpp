@@ -275,8 +275,8 @@ class DiscoveryOf final : public Discovery {
   }
 
   std::uint64_t signature() const {
-    const std::uint64_t sizes = 64 * evidence_.redraws() + models_.size() +
-                                (task_ == Task::regression ? 1u << 20 : 0u);
+    const std::uint64_t sizes =
+        64 * evidence_.redraws() + models_.size() + (task_ == Task::regression ? 1u << 20 : 0u);
     return signature_of<DiscoveryOf>() + Random::mixed(Random::mixed(options_.seed) + sizes);
   }
 
