@@ -4,3 +4,10 @@
 sets. `measuring` counts true and false features, `others` does it for other methods, and `page`
 writes docs/discovery_results.md.
 """
+
+from __future__ import annotations
+
+import os
+
+for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before numpy is imported
+    os.environ.setdefault(_library, "1")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-
-for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_library, "1")
 
 import numpy as np
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import Any
-
-for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_library, "1")
 
 import numpy as np
 

@@ -70,7 +70,7 @@ def _gaussian(rng: Generator, correlation: float) -> Drawn:
 
 
 def _copies(rng: Generator) -> Drawn:
-    """Each feature with effect has a near-copy without effect: 90 % of its rows are the same."""
+    """Return rows in which each true feature has a near-copy: 90 % of its rows are the same."""
     drawn = _zipf(rng)
     true = sp.csc_matrix(drawn.X)[:, np.flatnonzero(drawn.true)]
     columns = []
@@ -89,7 +89,7 @@ def _copies(rng: Generator) -> Drawn:
 
 
 def _length(rng: Generator, column: bool) -> Drawn:
-    """The length of a row has an effect of its own; `column`: it is a feature, too."""
+    """Return rows whose length has an effect of its own; `column`: it is a feature, too."""
     X = rows.binary(rows.topics(rng))
     score, true = rows.effect(rng, X, low=0.5, high=2.0)
     long = np.log1p(np.asarray(X.sum(axis=1)).ravel())
@@ -101,7 +101,7 @@ def _length(rng: Generator, column: bool) -> Drawn:
 
 
 def _repeated(rng: Generator, groups: bool) -> Drawn:
-    """Each row occurs three times, at random places; `groups`: copies are in one fold."""
+    """Return each row three times, at random places; `groups`: copies are in one fold."""
     drawn = _zipf(rng)
     order = rng.permutation(np.repeat(np.arange(len(drawn.y)), 3))
     fit = {"groups": order} if groups else {}
@@ -142,7 +142,7 @@ def _multiclass(rng: Generator, kind: str, number: int) -> Drawn:
 
 
 def _groups(rng: Generator, kind: str) -> Drawn:
-    """Groups of 10 features; 25 of them have an effect, by three features each."""
+    """Return groups of 10 features; 25 have an effect, by three features each."""
     X = rows.zipf(rng, 2000, 5000) if kind == "Zipf" else rows.gaussian(rng, correlation=0.5)
     members = np.arange(X.shape[1]) // 10
     groups = members.max() + 1
@@ -168,7 +168,7 @@ def _weighted(rng: Generator, kind: str) -> Drawn:
 
 
 def _persons(rng: Generator) -> Drawn:
-    """Rows of 400 persons; each person has words, and a tendency, of their own; folds by person."""
+    """Return rows of 400 persons, who have words and a tendency of their own; folds by person."""
     X = rows.zipf(rng, 2400, 8000)
     person = np.arange(2400) // 6
     own = rows.zipf(rng, 400, 8000, 4.0)

@@ -1,4 +1,4 @@
-"""Write docs/discovery_results.md from the saved results: `python -m experiments.discovery.page`."""
+"""Write docs/discovery_results.md: `python -m experiments.discovery.page`."""
 
 from __future__ import annotations
 
@@ -57,19 +57,20 @@ for a crossfit and 16 % for a stream. With permuted labels, the FDR is the share
 
 VIOLATED = """## Violations
 
-What the method cannot do, and whether it says so. *Near-copies*: each feature with effect has a copy
-without effect that is the same in 90 % of its rows. *Row length*: the logarithm of the number of
-words has an effect, but is no feature; the calibration knows the length, so the error stays as
-stated. *Rows three times*: each row has two copies, at random places. *Sorted*: all rows of one
-label come first; a crossfit in memory shuffles them. *a9a*: its columns are categories; of each
+What the method cannot do; the table of the checks shows whether it says so. *Near-copies*: each
+feature with effect has a copy without effect that is the same in 90 % of its rows. *Row length*:
+the logarithm of the number of words has an effect, but is no feature; the calibration knows the
+length, so the error stays as stated. *Rows three times*: each row has two copies, at random places.
+*Sorted*: all rows of one label come first; a crossfit in memory shuffles them. *a9a*: its columns are categories; of each
 group of columns exactly one is 1. So each column follows from others, and "no effect given the
 others" has no meaning.
 """
 
 EXTENDED = """## Beyond two balanced classes
 
-*Unequal noise*: its size depends on features without an effect on the mean. *Heavy noise*: Student's
-t with 2.5 degrees of freedom. *Classes*: a true feature has an effect on about half of the classes.
+*Unequal noise*: its size depends on features, most of which have no effect on the mean. *Heavy
+noise*: Student's t with 2.5 degrees of freedom. *Classes*: a true feature has an effect on about
+half of the classes.
 *Groups of features*: 10 features each; 25 groups have an effect. *Weights of rows*: 0.3, 1 or 3 at
 random. *Rows of persons*: six rows of each of 400 persons, who have words and a tendency of their
 own; folds and redraws are those of the person. There the stated error is far above the actual one:
@@ -85,10 +86,10 @@ rows without violations this is a false alarm, except where the rows do have nea
 COMPARED = """## Other methods
 
 Selected with a stated FDR of 0.1, where the method states one: actual FDR (standard error) / power.
-Benjamini-Hochberg tests each feature alone. Stability selection takes the largest weights of FTRL on
-25 pairs of halves, with a bound of 5 false features. l1: logistic regression, its penalty chosen by
-cross-validation. Knockoffs: Gaussian ones (knockpy, statistic "lsm"); they need a covariance of all
-features, so they run only where there are at most 1,500.
+Benjamini-Hochberg tests each feature alone. Stability selection takes the largest weights of FTRL
+on 25 pairs of halves, with a bound of 5 false features. l1: logistic regression, its penalty chosen
+by cross-validation. Knockoffs: Gaussian ones (knockpy, statistic "lsm"); they need a covariance of
+all features, so they run only where there are at most 1,500. Other methods have 20 runs or fewer.
 """
 
 
