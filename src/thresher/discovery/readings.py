@@ -22,7 +22,7 @@ from thresher.data.shuffled import ShuffledSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
-from thresher.discovery.folds import FoldDealer
+from thresher.discovery.folds import FoldDealer, order_of
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.row_checks import RowChecks
 from thresher.discovery.row_facts import RowFacts, combined
@@ -293,7 +293,9 @@ class Readings:
                 return core.stream(batch, first, *place)
             if phase.name == "score":
                 return core.score(batch, folds, first, *place, groups)
-            return core.learn(batch, folds, fold, *place)
+            return core.learn(
+                batch, folds, fold, order_of(visit.order, fold, self.plan.folds), *place[1:]
+            )
 
         tasks = [
             (core, batch, fold)
