@@ -101,7 +101,8 @@ class DiscoveryOf final : public Discovery {
       const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
       const TargetMoments& moments = fits_[fold].moments;
       add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, found);
-      calibration_.learn(task_, F, target(rows, moments), rows.weight());
+      calibration_.learn(task_, F, length_of(rows.nonzeros()), target(rows, moments),
+                         rows.weight());
     }
     return found;
   }
@@ -143,8 +144,9 @@ class DiscoveryOf final : public Discovery {
     const Calibration& fit =
         models_.size() == 1 && models_[0] ? models_[0]->calibration() : calibration_;
     return {{"slope", fit.slope},
-            {"slope_error", 1.0 / std::sqrt(fit.h11 - fit.h10 * fit.h10 / fit.h00)},
+            {"slope_error", fit.slope_error()},
             {"intercept", fit.intercept},
+            {"of_length", fit.of_length},
             {"log_loss", loss_},
             {"weight", weight_},
             {"residual_variance", fit.squares / fit.weight}};
@@ -215,8 +217,9 @@ class DiscoveryOf final : public Discovery {
            const Real* weights, const Calibration& fit, HonestRows& found) {
     const double h = rows.weight();
     const double y = target(rows, moments);
-    const double prediction = fit.prediction(task_, F);
-    if (h > 0) evidence_.add(number, y, h, F, weights, fit);
+    const double l = length_of(rows.nonzeros());
+    const double prediction = fit.prediction(task_, F, l);
+    if (h > 0) evidence_.add(number, y, h, F, l, weights, fit);
     if (task_ == Task::classification) {
       const double right = y > 0.5 ? prediction : 1.0 - prediction;
       loss_ -= h * std::log(std::max(right, least_probability));
@@ -275,8 +278,8 @@ class DiscoveryOf final : public Discovery {
   }
 
   std::uint64_t signature() const {
-    const std::uint64_t sizes = 64 * evidence_.redraws() + models_.size() +
-                                (task_ == Task::regression ? 1u << 20 : 0u);
+    const std::uint64_t sizes =
+        64 * evidence_.redraws() + models_.size() + (task_ == Task::regression ? 1u << 20 : 0u);
     return signature_of<DiscoveryOf>() + Random::mixed(Random::mixed(options_.seed) + sizes);
   }
 
