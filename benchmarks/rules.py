@@ -9,6 +9,9 @@ sparser model. The test rows are used once, for the final model of each order.
 - kappa is Cohen's kappa, averaged over pairs of orders.
 - The "sub" columns are for 10 random subsamples of 80 % of the training rows: their mean test
   error, and kappa between their selected features.
+- The stabilized default has target_nnz = sqrt(rows x features / 10), at least min(400, features /
+  3): the default of `StabilizedClassifier` before the labels chose the number ([size.md](size.md)
+  compares both).
 - FTRL cut is FTRL's model, reduced to its largest weights |w|: as many as the stabilized default
   keeps.
 - Averaged SGD x 16 is the mean of 16 plain SGD runs: the mean of paths (R-13.8) without selection,
@@ -134,7 +137,7 @@ def chosen(estimator: Any, grid: list[dict[str, Any]], X: Any, y: Any) -> Any:
 
 
 def stable_size(X: Any) -> int:
-    """Return the number of weights that the stabilized default keeps on these rows."""
+    """Return the number of weights that the stabilized default kept before the labels chose it."""
     judged = np.count_nonzero(np.bincount(X.indices) >= min(5, 1 + X.shape[0] // 50))
     return int(max(10.0, min(400.0, judged / 3.0), np.sqrt(X.shape[0] * judged / 10.0)))
 
@@ -142,6 +145,7 @@ def stable_size(X: Any) -> int:
 def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:
     """Return name, fit function, chosen parameters and largest number of orders of each rule."""
     n = X.shape[0]
+    stable: dict[str, Any] = {"target_nnz": stable_size(X), "n_jobs": -1}
     per_row = [{"l1": a / n} for a in (0.01, 0.03, 0.1, 0.3, 1.0)]
     tuned: list[tuple[str, Any, list[dict[str, Any]]]] = [
         ("truncated gradient, CV", TruncatedGradientClassifier(),
@@ -157,8 +161,8 @@ def methods(X: Any, y: Any) -> list[tuple[str, Fit, dict[str, Any], int]]:
          [{"C": 10.0**e} for e in range(7)]),
     ]  # fmt: skip
     found: list[tuple[str, Fit, dict[str, Any], int]] = [
-        ("stabilized (default)", of(StabilizedClassifier(n_jobs=-1)), {}, 99),
-        ("stabilized, hinge", of(StabilizedClassifier(loss="hinge", n_jobs=-1)), {}, 99),
+        ("stabilized (default)", of(StabilizedClassifier(**stable)), {}, 99),
+        ("stabilized, hinge", of(StabilizedClassifier(loss="hinge", **stable)), {}, 99),
         ("stabilized paper (default)",
          fitting(StabilizedClassifier(variant="paper", passes=10, n_jobs=-1)), {}, 99),
     ]  # fmt: skip

@@ -49,6 +49,7 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
   using Clock = std::chrono::steady_clock;
   Clock::time_point called = Clock::now();
   bool just_called = false;
+  Clock::time_point between = called;
   StabilizedLearner::Callbacks callbacks;
   callbacks.go_on = [&](const Stage& stage) {
     const std::int64_t number = stage.number;
@@ -63,7 +64,10 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
     return nb::cast<bool>(on_stage(marked ? stage : Stage{}));
   };
   callbacks.between_stages = [&](const std::function<StabilizedLearner::State()>& state) {
-    if (!between_stages || !just_called) return;
+    if (!between_stages) return;
+    const Clock::time_point now = Clock::now();
+    if (!just_called && now - between < std::chrono::milliseconds(100)) return;
+    between = now;
     nb::gil_scoped_acquire acquire;
     const auto in_callback = std::make_shared<bool>(true);
     const auto get = [in_callback, &state] {
@@ -122,6 +126,20 @@ void bind_stabilized(nb::module_& m) {
           },
           "Return the features seen, and for each its selection probability, number of updates\n"
           "and stage of purge.")
+      .def(
+          "label_z",
+          [](const StabilizedLearner& self) {
+            return owned_array(locked<Shared>(self, [&] { return self.findings().z; }));
+          },
+          "Return z of feature and label for each feature of `findings`; empty if the variant "
+          "does\n"
+          "not record it, NaN if the state is of version 0.1.0.")
+      .def(
+          "has_signal",
+          [](const StabilizedLearner& self) {
+            return locked<Shared>(self, [&] { return self.has_signal(); });
+          },
+          "Return False if no model was better than the intercept alone.")
       .def("state",
            [](const StabilizedLearner& self) {
              return bytes_of(locked<Shared>(self, [&] { return self.state(); }));

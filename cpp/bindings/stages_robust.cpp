@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <map>
@@ -19,6 +20,8 @@ using namespace nb::literals;
 using thresher::PathSums;
 using thresher::RobustPart;
 using thresher::RobustRange;
+using thresher::RowTotals;
+using thresher::SizeTable;
 
 namespace {
 
@@ -51,7 +54,15 @@ auto interruptible(F&& f) {
   return f(check_interrupt);
 }
 
-// Calls f(name, vector) for every field of a state.
+// Sums of a part: weight, squares and positive.
+std::tuple<double, double, double> tuple_of(const RowTotals& rows) {
+  return {rows.weight, rows.squares, rows.positive};
+}
+RowTotals totals_of(const std::tuple<double, double, double>& sums) {
+  return {std::get<0>(sums), std::get<1>(sums), std::get<2>(sums)};
+}
+
+// Calls f(name, vector) for every field of a state that is in any state, and of newer states.
 template <class State, class F>
 void each_field(State& state, F&& f) {
   f("keys", state.keys), f("rows", state.rows), f("documents", state.documents);
@@ -60,25 +71,33 @@ void each_field(State& state, F&& f) {
   f("Z", state.Z), f("W", state.W), f("squares", state.squares), f("weight", state.weight);
   f("stages", state.stages), f("paths", state.paths);
 }
+template <class State, class F>
+void each_newer_field(State& state, F&& f) {
+  f("label_x", state.label_x), f("label_squares", state.label_squares);
+  f("label_positive", state.label_positive);
+}
 
 nb::dict state_of(const RobustRange& self) {
   RobustRange::State state = self.state();
   nb::dict arrays;
-  each_field(state, [&](const char* name, auto& values) {
+  const auto add = [&](const char* name, auto& values) {
     arrays[name] = nb::cast(owned_array(std::move(values)));
-  });
+  };
+  each_field(state, add), each_newer_field(state, add);
   return arrays;
 }
 
 void restore(RobustRange& self, const nb::dict& arrays) {
   RobustRange::State state;
-  each_field(state, [&]<class T>(const char* name, std::vector<T>& values) {
+  const auto get = [&]<class T>(const char* name, std::vector<T>& values) {
     using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     Array array;
     if (!arrays.contains(name) || !nb::try_cast(nb::object(arrays[name]), array))
       throw std::invalid_argument(std::string("the state of a range has no array ") + name);
     values.assign(array.data(), array.data() + array.shape(0));
-  });
+  };
+  each_field(state, get);
+  if (arrays.contains("label_x")) each_newer_field(state, get);
   self.restore(std::move(state));
 }
 
@@ -113,15 +132,31 @@ void bind_stages_robust(nb::module_& m) {
           "end",
           [](RobustPart& self) {
             auto found = self.end();
-            return std::tuple(
-                owned_array(std::move(found.keys)), owned_array(std::move(found.rows)),
-                owned_array(std::move(found.documents)), owned_array(std::move(found.squares)));
+            std::vector<double> sums;
+            for (const auto& sum : found.sums)
+              sums.insert(sums.end(), {sum.x, sum.squares, sum.positive});
+            return std::tuple(owned_array(std::move(found.keys)),
+                              owned_array(std::move(found.rows)),
+                              owned_array(std::move(found.documents)),
+                              owned_array(std::move(found.squares)), owned_array(std::move(sums)));
           },
           "After the last rows: return the features and, for each, the number of rows of weight\n"
-          "above 0 that have it, the number of rows of any weight, and the sum of squares.")
+          "above 0 that have it, the number of rows of any weight, the sum of squares, and three\n"
+          "sums of its relation to the label.")
       .def_prop_ro("rows", &RobustPart::rows, "Rows of weight above 0.")
       .def_prop_ro("norms", &RobustPart::norms, "Sum of their squared norms times weights.")
-      .def_prop_ro("weights", &RobustPart::weights, "Sum of their weights.")
+      .def_prop_ro(
+          "totals", [](const RobustPart& self) { return tuple_of(self.totals()); },
+          "Sums of their weights, of the squares of these, and of the weights of positive rows.")
+      .def(
+          "sizes",
+          [](const RobustPart& self, double norm, std::size_t features, std::size_t jobs) {
+            return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
+              return self.sizes(norm, features, jobs, check_interrupt);
+            });
+          },
+          "norm"_a, "features"_a, "jobs"_a,
+          "Measure the losses of models with different numbers of features, by the other half.")
       .def(
           "retain", [](RobustPart& self, Keys keys) { self.retain(span_of(keys)); }, "keys"_a,
           "Remove all features except these, given in increasing order.")
@@ -136,12 +171,13 @@ void bind_stages_robust(nb::module_& m) {
           "Return the features that are left.")
       .def(
           "halves",
-          [](const RobustPart& self, std::int64_t stage, double norm, std::size_t jobs) {
+          [](const RobustPart& self, std::int64_t stage, double norm, double bias,
+             std::size_t jobs) {
             return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
-              return self.halves(stage, norm, jobs, check_interrupt);
+              return self.halves(stage, norm, bias, jobs, check_interrupt);
             });
           },
-          "stage"_a, "norm"_a, "jobs"_a,
+          "stage"_a, "norm"_a, "bias"_a, "jobs"_a,
           "Return the evidence of a stage. `norm` is the mean squared norm of the rows of all "
           "parts,\nwith their weights.")
       .def_prop_ro("refit_steps", &RobustPart::refit_steps,
@@ -149,24 +185,76 @@ void bind_stages_robust(nb::module_& m) {
       .def(
           "whole",
           [](const RobustPart& self, std::int64_t stage, double norm, std::int64_t passes,
-             Doubles start, double bias, std::size_t jobs) {
+             Doubles start, double bias, double strength, double weight, std::size_t jobs) {
             return interruptible([&](const RobustPart::CheckInterrupt& check_interrupt) {
-              return self.whole(stage, norm, passes, span_of(start), bias, jobs, check_interrupt);
+              return self.whole(stage, norm, passes, span_of(start), bias, {strength, weight}, jobs,
+                                check_interrupt);
             });
           },
-          "stage"_a, "norm"_a, "passes"_a, "start"_a, "bias"_a, "jobs"_a,
-          "Learn the weights of the features that are left, from `start` (empty: 0) and a bias.");
+          "stage"_a, "norm"_a, "passes"_a, "start"_a, "bias"_a, "strength"_a, "weight"_a, "jobs"_a,
+          "Learn the weights of the features that are left, from `start` (empty: 0) and a bias.\n"
+          "`strength` is that of the l2 (0: none), `weight` the sum of the weights of all rows.");
+
+  nb::class_<SizeTable>(m, "SizeTable", "Losses on the other half, by number of features.")
+      .def(nb::init<>())
+      .def("add", &SizeTable::add, "other"_a, "Add the losses of other rows.")
+      .def_ro("sizes", &SizeTable::sizes)
+      .def_prop_ro("means",
+                   [](const SizeTable& self) {
+                     std::vector<double> means;
+                     for (std::size_t a = 0; a < self.sizes.size(); ++a)
+                       means.push_back(self.mean(a));
+                     return means;
+                   })
+      .def("error", &SizeTable::error, "a"_a, "b"_a,
+           "Standard error of the difference of the means of two sizes, by their positions.")
+      .def(
+          "chosen",
+          [](const SizeTable& self, std::size_t features) {
+            const auto chosen = thresher::chosen_size(self, features);
+            return std::tuple(chosen.size, chosen.strength);
+          },
+          "features"_a,
+          "Return the number of features to keep, at most `features` (0: there is no signal), and\n"
+          "the strength of the l2 that was best for it.")
+      .def("__getstate__",
+           [](const SizeTable& self) {
+             return std::tuple(self.sizes, self.rows, self.weight, self.squares, self.sums,
+                               self.square_sums, self.products, self.paths, self.logs);
+           })
+      .def("__setstate__",
+           [](SizeTable& self,
+              std::tuple<std::vector<std::int64_t>, double, double, double, std::vector<double>,
+                         std::vector<double>, std::vector<double>, double, std::vector<double>>
+                  state) {
+             auto& [sizes, rows, weight, squares, sums, square_sums, products, paths, logs] = state;
+             new (&self) SizeTable{std::move(sizes),
+                                   rows,
+                                   weight,
+                                   squares,
+                                   std::move(sums),
+                                   std::move(square_sums),
+                                   std::move(products),
+                                   paths,
+                                   std::move(logs)};
+           });
 
   nb::class_<RobustRange>(m, "RobustRange", "Features of the robust rule, and their judgement.")
       .def(nb::init<>())
       .def(
           "count",
           [](RobustRange& self, Keys keys, Longs rows, Longs documents, Doubles squares,
-             std::uint32_t paths) {
+             Doubles sums, std::uint32_t paths) {
             check_lengths(keys, rows, documents, squares);
-            self.count(span_of(keys), span_of(rows), span_of(documents), span_of(squares), paths);
+            if (sums.shape(0) != 3 * keys.shape(0))
+              throw std::invalid_argument("sums: three for each key");
+            std::vector<thresher::LabelSums> triples;
+            for (std::size_t i = 0; i < sums.shape(0); i += 3)
+              triples.push_back({sums.data()[i], sums.data()[i + 1], sums.data()[i + 2]});
+            self.count(span_of(keys), span_of(rows), span_of(documents), span_of(squares), triples,
+                       paths);
           },
-          "keys"_a, "rows"_a, "documents"_a, "squares"_a, "paths"_a,
+          "keys"_a, "rows"_a, "documents"_a, "squares"_a, "sums"_a, "paths"_a,
           "Add the counts of a part with `paths` paths.")
       .def(
           "admit",
@@ -218,15 +306,17 @@ void bind_stages_robust(nb::module_& m) {
            })
       .def(
           "findings",
-          [](const RobustRange& self) {
-            auto found = self.findings();
-            return std::tuple(owned_array(std::move(found.keys)),
-                              owned_array(std::move(found.probability)),
-                              owned_array(std::move(found.updates)),
-                              owned_array(std::move(found.purged)), owned_array(self.documents()));
+          [](const RobustRange& self, const std::tuple<double, double, double>& totals) {
+            auto found = self.findings(totals_of(totals));
+            return std::tuple(
+                owned_array(std::move(found.keys)), owned_array(std::move(found.probability)),
+                owned_array(std::move(found.updates)), owned_array(std::move(found.purged)),
+                owned_array(self.documents()), owned_array(std::move(found.z)));
           },
+          "totals"_a,
           "Return the features seen, and for each its selection probability, number of updates,\n"
-          "stage of purge, and number of documents.")
+          "stage of purge, number of documents, and z of feature and label. `totals` are those of\n"
+          "all parts.")
       .def("state", &state_of, "Return the state between two stages: arrays by name.")
       .def("restore", &restore, "state"_a);
 
@@ -240,6 +330,8 @@ void bind_stages_robust(nb::module_& m) {
       "dtype"_a, "width"_a, "numbers"_a, "words"_a, "first"_a, "count"_a);
   m.def("robust_target", &thresher::robust_target, "asked"_a, "rows"_a, "judged"_a,
         "The number of features that the robust rule keeps.");
+  m.def("log_odds", &thresher::log_odds, "positive"_a, "weight"_a, "rows"_a,
+        "The log-odds of a share of positive rows, finite also for rows of one class.");
   m.def("robust_size_after", &thresher::robust_size_after, "features"_a, "target"_a, "rejection"_a,
         "The number of features that stay after a stage.");
 }

@@ -1078,6 +1078,15 @@ class StabilizedLearner:
         and stage of purge.
         """
 
+    def label_z(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Return z of feature and label for each feature of `findings`; empty if the variant does
+        not record it, NaN if the state is of version 0.1.0.
+        """
+
+    def has_signal(self) -> bool:
+        """Return False if no model was better than the intercept alone."""
+
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
 
@@ -1298,10 +1307,12 @@ class RobustPart:
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
         After the last rows: return the features and, for each, the number of rows of weight
-        above 0 that have it, the number of rows of any weight, and the sum of squares.
+        above 0 that have it, the number of rows of any weight, the sum of squares, and three
+        sums of its relation to the label.
         """
 
     @property
@@ -1313,8 +1324,15 @@ class RobustPart:
         """Sum of their squared norms times weights."""
 
     @property
-    def weights(self) -> float:
-        """Sum of their weights."""
+    def totals(self) -> tuple[float, float, float]:
+        """
+        Sums of their weights, of the squares of these, and of the weights of positive rows.
+        """
+
+    def sizes(self, norm: float, features: int, jobs: int) -> SizeTable:
+        """
+        Measure the losses of models with different numbers of features, by the other half.
+        """
 
     def retain(
         self,
@@ -1335,7 +1353,7 @@ class RobustPart:
     def features(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
         """Return the features that are left."""
 
-    def halves(self, stage: int, norm: float, jobs: int) -> PathSums:
+    def halves(self, stage: int, norm: float, bias: float, jobs: int) -> PathSums:
         """
         Return the evidence of a stage. `norm` is the mean squared norm of the rows of all parts,
         with their weights.
@@ -1354,11 +1372,57 @@ class RobustPart:
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
         bias: float,
+        strength: float,
+        weight: float,
         jobs: int,
     ) -> PathSums:
         """
         Learn the weights of the features that are left, from `start` (empty: 0) and a bias.
+        `strength` is that of the l2 (0: none), `weight` the sum of the weights of all rows.
         """
+
+class SizeTable:
+    """Losses on the other half, by number of features."""
+
+    def __init__(self) -> None: ...
+    def add(self, other: SizeTable) -> None:
+        """Add the losses of other rows."""
+
+    @property
+    def sizes(self) -> list[int]: ...
+    @property
+    def means(self) -> list[float]: ...
+    def error(self, a: int, b: int) -> float:
+        """
+        Standard error of the difference of the means of two sizes, by their positions.
+        """
+
+    def chosen(self, features: int) -> tuple[int, float]:
+        """
+        Return the number of features to keep, at most `features` (0: there is no signal), and
+        the strength of the l2 that was best for it.
+        """
+
+    def __getstate__(
+        self,
+    ) -> tuple[
+        list[int], float, float, float, list[float], list[float], list[float], float, list[float]
+    ]: ...
+    def __setstate__(
+        self,
+        arg: tuple[
+            Sequence[int],
+            float,
+            float,
+            float,
+            Sequence[float],
+            Sequence[float],
+            Sequence[float],
+            float,
+            Sequence[float],
+        ],
+        /,
+    ) -> None: ...
 
 class RobustRange:
     """Features of the robust rule, and their judgement."""
@@ -1376,6 +1440,9 @@ class RobustRange:
             NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
         squares: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        sums: Annotated[
             NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
         paths: int,
@@ -1457,17 +1524,19 @@ class RobustRange:
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]: ...
     def findings(
-        self,
+        self, totals: tuple[float, float, float]
     ) -> tuple[
         Annotated[NDArray[numpy.uint64], dict(shape=(None,))],
         Annotated[NDArray[numpy.float64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
     ]:
         """
         Return the features seen, and for each its selection probability, number of updates,
-        stage of purge, and number of documents.
+        stage of purge, number of documents, and z of feature and label. `totals` are those of
+        all parts.
         """
 
     def state(self) -> dict:
@@ -1485,6 +1554,11 @@ def make_robust_part(
 ) -> RobustPart: ...
 def robust_target(asked: float, rows: float, judged: float) -> int:
     """The number of features that the robust rule keeps."""
+
+def log_odds(positive: float, weight: float, rows: float) -> float:
+    """
+    The log-odds of a share of positive rows, finite also for rows of one class.
+    """
 
 def robust_size_after(features: int, target: int, rejection: float) -> int:
     """The number of features that stay after a stage."""

@@ -58,7 +58,7 @@ def test_table_checks_and_sentence_of_an_svmlight_file(folder):
     assert "... and " in done.stdout
     assert " of 60 features are selected; expected false (no effect given" in done.stdout
     assert "checked, and fine:" in done.stdout
-    assert "  order of labels     labels of neighbouring rows are independent" in done.stdout
+    assert "  order of labels     rows were shuffled" in done.stdout
     assert "1,500 rows; crossfit with 5 folds" in done.stdout
     assert "\n1: in " in done.stdout
     assert "raises the odds of 1 beyond what the other features explain" in done.stdout
@@ -159,6 +159,25 @@ def test_failed_checks_are_warnings(folder, tmp_path):
     done = called(*arguments, "--quiet")
     assert "warning: order of labels" in done.stderr
     assert not done.stdout
+
+
+def test_shuffle_is_for_sorted_files(folder, tmp_path):
+    rows = sorted((folder / "rows.vw").read_text().splitlines())  # -1 before 1
+    (tmp_path / "sorted.vw").write_text("\n".join(rows) + "\n")
+    arguments = ("discover", tmp_path / "sorted.vw", "--json", tmp_path / "r")
+    unshuffled = called(*arguments, "--no-shuffle")
+    assert "--shuffle reads the rows in random order" in unshuffled.stderr
+    done = called(*arguments, "-m", tmp_path / "m", "--html", tmp_path / "h")
+    assert "order of labels" not in done.stderr
+    names = {feature["feature"] for feature in found(tmp_path / "r")["features"]}
+    assert all(name.startswith("word^w") for name in names)
+    assert len(names) > 30
+    assert {feature.name for feature in thresher.load(tmp_path / "m").top(100)} == names
+    called("discover", tmp_path / "sorted.vw", "--shuffle", "--csv", tmp_path / "a", "--threads", 1)
+    called("discover", tmp_path / "sorted.vw", "--shuffle", "--csv", tmp_path / "b", "--threads", 2)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    done = called("discover", "-", "--shuffle", code=2, stdin=(folder / "rows.vw").read_bytes())
+    assert done.stderr == "--shuffle of standard input needs --cache FILE\n"
 
 
 def test_results_do_not_depend_on_threads(folder, tmp_path):
@@ -263,19 +282,14 @@ def test_no_file_is_written_if_one_cannot_be_written(folder, tmp_path):
 # ---- interruptions -------------------------------------------------------------------------------
 
 
-def stripped(path):
-    """Return the JSON of a result."""
-    return json.loads(path.read_text())
-
-
-@pytest.mark.parametrize("form", ["crossfit", "joint"])
+@pytest.mark.parametrize("options", [["--form", "joint"], ["--shuffle"]])
 @pytest.mark.parametrize("reading", [1, 2])
 def test_ctrl_c_writes_a_checkpoint_and_resume_gives_the_same(
-    folder, tmp_path, monkeypatch, form, reading
+    folder, tmp_path, monkeypatch, options, reading
 ):
     rows, kept = tmp_path / "many.svm", tmp_path / "run.checkpoint"
     rows.write_text((folder / "rows.svm").read_text() * 30)  # several blocks
-    arguments = ["discover", rows, "--form", form, "--quiet", "--threads", 2]
+    arguments = ["discover", rows, *options, "--quiet", "--threads", 2]
     called(*arguments, "--json", tmp_path / "whole")
     visits, count = Source.visits, [0]
 
@@ -295,7 +309,7 @@ def test_ctrl_c_writes_a_checkpoint_and_resume_gives_the_same(
     refused = called(*run, "--resume", "--folds", 4, code=1)
     assert "folds was 5 in the run that wrote it, and is 4 now" in refused.stderr
     called(*run, "--resume")
-    assert stripped(tmp_path / "again") == stripped(tmp_path / "whole")
+    assert found(tmp_path / "again") == found(tmp_path / "whole")
     assert not kept.exists()
 
 
@@ -316,7 +330,7 @@ def test_ctrl_c_while_names_are_read(folder, tmp_path, monkeypatch):
         assert "interrupted after 1,500 rows" in done.stderr
         assert called(*arguments, code=130).stderr == "interrupted\n"  # without a checkpoint
     called(*run, "--resume", "--keep-checkpoint")
-    assert stripped(tmp_path / "again") == stripped(tmp_path / "whole")
+    assert found(tmp_path / "again") == found(tmp_path / "whole")
     assert kept.exists()
 
 

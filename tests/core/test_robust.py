@@ -65,7 +65,7 @@ def mean_weights(model: _core.StabilizedLearner, width: int) -> np.ndarray:
     keep=st.sampled_from([0.0, 0.5, 0.8]),
     min_updates=st.sampled_from([0, 1, 4]),
     paths=st.sampled_from([2, 4]),
-    target=st.sampled_from([0, 1, 4]),
+    target=st.sampled_from([1, 4]),
     jobs=st.integers(1, 3),
 )
 def test_core_equals_oracle(

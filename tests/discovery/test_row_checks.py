@@ -93,6 +93,19 @@ def test_repeated_rows(monkeypatch):
     assert limited.hashed == 500
 
 
+@pytest.mark.parametrize("origin", [0.0, 1e9, -1e14])
+def test_targets_far_from_0(origin):
+    """The first row of a stream has the prediction 0."""
+    y, p, lengths, hashes = data("regression")
+    y, p = y + origin, p + origin
+    p[0, 0] = 0.0
+    assert failed(checked(y, p, lengths, hashes, "regression")) == []
+    order = np.argsort(y[0] - p[0])
+    order = np.r_[0, order[order != 0]]
+    found = failed(checked(y[:, order], p[:, order], lengths, hashes, "regression"))
+    assert {"order of residuals", "drift"} <= set(found)
+
+
 def test_row_length():
     rng = np.random.default_rng(1)
     _, p, lengths, hashes = data()

@@ -10,7 +10,7 @@ import pytest
 import thresher
 from support.distributed_rows import rows_of, write_shards
 from thresher.discovery import Evidence, FeatureDiscovery
-from thresher.discovery.inputs import labels_of_source, plan_of
+from thresher.discovery.inputs import labels_of_source, plan_of, shuffled_source
 from thresher.discovery.readings import Readings
 from thresher.distributed import discover
 from thresher.errors import ParameterError
@@ -31,7 +31,7 @@ def evidence_of(file, number, discovery):
     plan = plan_of(discovery, source, labels)
     seeded = type(plan)(**{**vars(plan), "seed": plan.seed + (number << 32)})
     readings = Readings(seeded, labels)
-    readings.run(source, RunOptions())
+    readings.run(shuffled_source(discovery, source, plan), RunOptions())
     return readings.evidence()
 
 
@@ -106,7 +106,7 @@ def test_checks_of_parts_are_those_of_the_worst_part(tmp_path):
     files = write_shards(tmp_path / "sorted", X[order], y[order], files=2)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = discover(FeatureDiscovery(random_state=0), files, workers=0)
+        found = discover(FeatureDiscovery(shuffle=False, random_state=0), files, workers=0)
     failed = {check.name for check in found.checks_ if not check.fine}
     assert "order of labels" in failed
     assert any("order of labels" in str(warning.message) for warning in caught)

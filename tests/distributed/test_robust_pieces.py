@@ -23,12 +23,16 @@ from thresher.errors import DataError, DivergenceError, ParameterError
 
 
 @pytest.mark.parametrize(
-    ("parts", "ranges", "dtype"), [(1, 1, "float32"), (2, 3, "float32"), (3, 2, "float64")]
+    ("parts", "ranges", "dtype", "size"),
+    [(1, 1, "float32", 3), (2, 3, "float32", 3), (3, 2, "float64", 3), (2, 2, "float32", None)],
 )
-def test_stopped_and_resumed_anywhere(parts: int, ranges: int, dtype: str, tmp_path: Path) -> None:
+def test_stopped_and_resumed_anywhere(
+    parts: int, ranges: int, dtype: str, size: int | None, tmp_path: Path
+) -> None:
     """A run is resumed from the checkpoint alone, on any number of hosts."""
-    stream = problem()
-    mode = mode_of(InMemory(stream, [20, 45][: parts - 1]), ranges, dtype=dtype)
+    stream = problem(60 if size else 400)
+    cuts = [20, 45][: parts - 1]
+    mode = mode_of(InMemory(stream, cuts), ranges, dtype=dtype, target_nnz=size)
     expected = facts_of(run(mode))
     stages = run_stages(mode, InProcessExecutor(mode, None), None, 1).stages
     assert stages >= 4

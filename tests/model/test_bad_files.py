@@ -211,6 +211,8 @@ DAMAGE: dict[str, Any] = {
         lambda parts: parts | {"indptr": np.append(parts["indptr"], parts["indptr"][-1])},
         lambda parts: parts | {"purged": parts["purged"][:-1]},
         lambda parts: parts | {"updates": parts["updates"][:, None]},
+        lambda parts: parts | {"z": parts["z"][:-1]},
+        lambda parts: parts | {"z": parts["z"].astype(np.float32)},
     ],
     "too large": [lambda parts: parts | {"features": parts["features"] + np.uint64(1)}],
     "not increasing": [
@@ -226,7 +228,7 @@ def test_evidence_that_does_not_match_the_model(message: str, path: Path) -> Non
     assert model.evidence is not None
     model.save(path)
     for change in (dict, *DAMAGE[message]):
-        parts = change({name: getattr(model.evidence, name) for name in evidence.KINDS})
+        parts = change({name: getattr(model.evidence, name) for name in (*evidence.KINDS, "z")})
         replace(model, evidence=evidence.Evidence(**parts)).save(path)
         if change is dict:
             assert thresher.load(path).why(3, "oak") == model.why(3, "oak")

@@ -40,7 +40,10 @@ def test_why_of_the_robust_variant() -> None:
         why = model.why(j)
         if j in (3, 7):
             assert why.reason is None
-            assert str(why).endswith("selected with probability 1.00")
+            assert why.z is not None
+            assert abs(why.z) > 5
+            assert f", z = {why.z:.1f} (" in str(why)
+            assert str(why).endswith(f" features expected by chance, q = {why.q:.2g})")
             continue
         assert why.purged_at is not None
         assert why.selection_probability is not None
@@ -50,9 +53,9 @@ def test_why_of_the_robust_variant() -> None:
             else "its probability is below keep = 0.5"
         )
         assert str(why).endswith(f", purged at stage {why.purged_at}: {expected}")
-    assert str(model.why(28)) == (
-        "28: weight 0, in 3 training rows, 0 updates, never judged: too few rows have it"
-    )
+    told = str(model.why(28))
+    assert told.startswith("28: weight 0, in 3 training rows, z = ")
+    assert told.endswith("), never judged: too few rows have it")
     assert str(model.why(29)) == "29: weight 0, in 0 training rows, 0 updates"
 
 

@@ -6,7 +6,11 @@ s_i ||x_i||^2 / sum of s_i, rms_j = sqrt(mean of x_j^2):
     Omega   the columns with nonzeros in at least ``min_updates`` rows;  Z = W = 0
     h = n // 2,   P = max(2, ceil(stage_steps / h)) passes
 
-By default the target is the largest of sqrt(n |Omega| / 10), min(400, |Omega| / 3) and 10.
+If no target is given, it is chosen as in `size_by_labels`. If that is 0, the weights are 0 and b is
+b0: the log-odds of the rows. If it is not, paths start from b0 instead of b = 0, also in the refit.
+The refit then has the l2 of the choice: before each update of weight s, w is divided by
+1 + s eta l2 / max(m, ||x_i||^2), with l2 = (sum of the variances of Omega) / (c sum of s_i). With
+parts, the variances are those of the part's rows, and s_i are the weights of all rows.
 
 There is one stage, and more while Omega is larger than the target. In a stage, for each of M/2
 random splits of the rows into the first h and the rest, each of the two parts has a path: P passes,
@@ -47,6 +51,7 @@ import numpy as np
 
 from .repeats import repeats, slope
 from .result import Matrix, Vector
+from .size_by_labels import choose, log_odds, measure
 
 Order = Callable[[int, int, int], Vector]
 """(path, number, rows) -> a permutation; number is stage * 2^20 + pass, stages count from 1."""
@@ -65,6 +70,8 @@ class RobustResult:
     """The stage at whose end it was purged; -1 if it was not."""
     sizes: list[int]
     """Size of Omega after each stage."""
+    margin: float = math.inf
+    """The least difference that decided about the target."""
 
 
 def robust(
@@ -82,15 +89,16 @@ def robust(
     passes: int = 10,
     stage_steps: int = 1000,
     refit_steps: int = 5000,
+    pairs: int | None = None,
     sample_weight: Vector | None = None,
     parts: Sequence[int] = (),
 ) -> RobustResult:
     """Learn from the rows of X; `parts` are the rows at which parts begin, after the first."""
     s = np.ones(len(X)) if sample_weight is None else sample_weight
-    bounds = [0, *parts, len(X)]
+    bounds, splits = [0, *parts, len(X)], pairs
     shares = [np.flatnonzero(s[a:b] > 0) + a for a, b in itertools.pairwise(bounds)]
-    pairs = [paths // 2 * q // len(shares) for q in range(len(shares) + 1)]
-    numbers = [range(2 * a, 2 * b) for a, b in itertools.pairwise(pairs)]
+    firsts = [paths // 2 * q // len(shares) for q in range(len(shares) + 1)]
+    numbers = [range(2 * a, 2 * b) for a, b in itertools.pairwise(firsts)]
     every = np.flatnonzero(s > 0)
     shares = [np.searchsorted(every, share) for share in shares]
     X, y, s = X[every], y[every], s[every]
@@ -105,7 +113,32 @@ def robust(
     rms = np.sqrt(np.sum(X * X, axis=0) / n)
     documents = np.count_nonzero(X, axis=0)
     omega = np.flatnonzero((documents >= min_updates) & (documents > 0))
-    size = target or int(max(10.0, min(400.0, len(omega) / 3.0), math.sqrt(n * len(omega) / 10.0)))
+    size, b0, strength, margin = target or 0, 0.0, 0.0, math.inf
+    if target is None:
+        b0 = log_odds(s, y)
+        measured = []
+        for share in shares:
+            here = omega[np.any(X[share][:, omega] != 0, axis=0)]
+
+            def walk(
+                rows_X: Matrix, rows: Vector, first: int, b: float, share: Vector = share
+            ) -> tuple[Vector, Vector]:
+                about = (y[share], s[share], eta, sizes_of_rows[share])
+                w, _, z, _ = descend(rows_X, *about, rows, first, loss, None, b)
+                return w, z
+
+            found = measure(
+                X[np.ix_(share, here)], y[share], s[share], order, walk, features=len(omega),
+                paths=paths, stage_steps=stage_steps, pairs=splits,
+            )  # fmt: skip
+            if found is not None:
+                measured.append((found, s[share]))
+        choice = choose(measured, len(omega))
+        size, strength, margin = choice.size, choice.strength, choice.margin
+        if size == 0:
+            nothing = np.zeros(width)
+            kept = np.full(width, -1)
+            return RobustResult(nothing, b0, nothing, nothing, kept, [], margin)
     Z, W, stages = np.zeros(width), np.zeros(width), np.zeros(width)
     probability, updates = np.full(width, -1.0), np.zeros(width)
     purged = np.full(width, -1)
@@ -129,7 +162,9 @@ def robust(
             rows = np.concatenate(
                 [mine[order(number, (stage << 20) + k, len(mine))] for k in range(P)]
             )
-            w, _, z, count = descend(X[:, omega], y, s, eta, sizes_of_rows, rows, len(mine), loss)
+            w, _, z, count = descend(
+                X[:, omega], y, s, eta, sizes_of_rows, rows, len(mine), loss, None, b0
+            )
             updates[omega] += count
             zs, ws = zs + z, ws + w
             plus, minus = plus + (w > 0), minus + (w < 0)
@@ -152,24 +187,31 @@ def robust(
         if len(omega) <= size:
             break
 
-    weights, intercept = np.zeros(width), 0.0
+    weights, intercept = np.zeros(width), b0
     rounds = passes if len(shares) > 1 else 1
     for _ in range(rounds):
         stage += 1
-        start, b0, weights, intercept = weights[omega], intercept, np.zeros(width), 0.0
+        start, first_b, weights, intercept = weights[omega], intercept, np.zeros(width), 0.0
         for number, share in [(number, rows) for mine, rows in busy for number in mine]:
             R = math.ceil(max(passes * n, refit_steps) / (len(share) * rounds))
             rows = np.concatenate(
                 [share[order(number, (stage << 20) + k, len(share))] for k in range(R)]
             )
             here = np.any(X[share][:, omega] != 0, axis=0)
+            l2 = 0.0
+            if strength > 0:
+                mean = s[share] @ X[np.ix_(share, omega)] / np.sum(s[share])
+                squares = s[share] @ X[np.ix_(share, omega)] ** 2 / np.sum(s[share])
+                spread = np.sum(np.maximum(0.0, squares - mean**2))
+                l2 = float(spread / (strength * np.sum(s)))
             w, b, _, count = descend(
-                X[:, omega], y, s, eta, sizes_of_rows, rows, 0, loss, start, b0
+                X[:, omega], y, s, eta, sizes_of_rows, rows, 0, loss, start, first_b, l2
             )
             updates[omega] += count
             weights[omega] += np.where(here, w, 0.0) / M[omega]
             intercept += b / walkers
-    return RobustResult(weights, intercept, np.maximum(probability, 0), updates, purged, sizes)
+    probability = np.maximum(probability, 0)
+    return RobustResult(weights, intercept, probability, updates, purged, sizes, margin)
 
 
 def descend(
@@ -183,6 +225,7 @@ def descend(
     loss: str,
     start: Vector | None = None,
     b: float = 0.0,
+    l2: float = 0.0,
 ) -> tuple[Vector, float, Vector, Vector]:
     """Learn one path; return the averaged weights and bias, z of the first rows, and updates.
 
@@ -199,6 +242,7 @@ def descend(
             p = sum((w[j] * X[i, j] for j in np.flatnonzero(X[i])), start=0.0) + b
             reach = eta * (sizes[i, 1] / sizes[i, 0] + 1.0)
             g = slope(loss, float(p), float(y[i]), weight, reach, 0.0, 0.5)
+            w = w / (1.0 + eta / sizes[i, 0] * weight * l2)
             if g != 0:
                 u = (-eta * g / sizes[i, 0]) * X[i]
                 w = w + u

@@ -105,7 +105,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["discovery"] = folder / "discovery.html"
     many = np.hstack([X[:, :1], np.random.default_rng(0).normal(size=(400, 300))])
     frame = pd.DataFrame(many, columns=[*names[:2], *(f"word{j}" for j in range(299))])
-    discovery = FeatureDiscovery(expected_false=5, random_state=0).fit(frame, y)
+    with pytest.warns(UserWarning, match="number of rows"):
+        discovery = FeatureDiscovery(expected_false=5, random_state=0).fit(frame, y)
     discovery.report(found["discovery"], f"discovery {HOSTILE}")
     return found
 

@@ -20,11 +20,20 @@ from thresher import (
 from thresher.report.model_page import model_page
 
 
-def test_the_stabilized_rule_shows_selection_probabilities():
+def test_the_stabilized_rule_shows_evidence():
     model = StabilizedClassifier(random_state=0).fit(X, TWO).model_
     html = model_page(model, X, TWO)
     best = model.why(model.top(1)[0].name)
     row = parsed(html).find(".//section[@id='features']//tbody/tr")
+    assert row is not None
+    shown = ["".join(cell.itertext()) for cell in row]
+    assert shown[4:] == [f"{best.z:.1f}", f"{best.q:.2g}", f"{best.documents:,}"]
+
+
+def test_the_published_stabilized_rule_shows_selection_probabilities():
+    model = StabilizedClassifier(random_state=0, variant="paper").fit(X, TWO).model_
+    best = model.why(model.top(1)[0].name)
+    row = parsed(model_page(model)).find(".//section[@id='features']//tbody/tr")
     assert row is not None
     shown = ["".join(cell.itertext()) for cell in row]
     assert shown[4] == f"{best.selection_probability:.2f}"

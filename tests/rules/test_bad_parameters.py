@@ -184,7 +184,10 @@ def test_unknown_parameters_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.filterwarnings(
-    "error", "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*all weights are zero"
+    "error",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+    "ignore:.*all weights are zero",
+    "ignore::thresher.health.NoSignalWarning",
 )
 def test_the_bounds_of_the_allowed_ranges(name: str) -> None:
     """The smallest and the largest allowed value trains, or is reported as divergence."""

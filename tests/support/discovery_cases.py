@@ -138,8 +138,8 @@ def signal(kind: str = "classification", rows: int = 900) -> tuple[np.ndarray, n
 
 
 def discovered(**options: Any) -> FeatureDiscovery:
-    """Return a FeatureDiscovery with a seed."""
-    return FeatureDiscovery(**{"random_state": 0} | options)
+    """Return a FeatureDiscovery with a seed, which reads files in stored order."""
+    return FeatureDiscovery(**{"random_state": 0, "shuffle": False} | options)
 
 
 def same_results(one: FeatureDiscovery, other: FeatureDiscovery) -> None:

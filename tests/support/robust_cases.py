@@ -21,7 +21,7 @@ from thresher.distributed.modes.robust_stages import RobustStagesMode
 SEED = 77
 
 
-STEPS = {"stage_steps": 60.0, "refit_steps": 80.0}  # few, as the oracle is slow
+STEPS = {"stage_steps": 60.0, "refit_steps": 80.0, "size_pairs": 1.0}  # few: the oracle is slow
 
 
 @dataclass(frozen=True)

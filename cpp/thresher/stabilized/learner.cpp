@@ -49,6 +49,10 @@ class VariantLearner final : public StabilizedLearner {
   }
   double intercept() const override { return rule_.intercept(); }
   Findings findings() const override { return rule_.findings(); }
+  bool has_signal() const override {
+    if constexpr (requires { rule_.has_signal(); }) return rule_.has_signal();
+    else return true;
+  }
 
   State state() const override {
     return saved(const_cast<Rule&>(rule_), false);  // a Saver only reads

@@ -41,6 +41,8 @@ class StabilizedLearner {
   virtual SparseWeights weights() const = 0;
   virtual double intercept() const = 0;
   virtual Findings findings() const = 0;
+  // False: no model was better than the intercept alone, which is the model. (variant "robust")
+  virtual bool has_signal() const = 0;
 
   virtual State state() const = 0;
   virtual void restore(std::span<const std::byte> state) = 0;

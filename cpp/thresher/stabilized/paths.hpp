@@ -36,11 +36,13 @@ struct Stage {
   double loss_sum, weight_sum;  // progressive, over all paths, since the start of the call
 };
 
-// For every feature seen: selection probability, number of updates, stage of its purge or -1.
+// For every feature seen: selection probability, number of updates, stage of its purge or -1, and z
+// of feature and label (empty if the variant does not record it).
 struct Findings {
   std::vector<std::uint64_t> keys;
   std::vector<double> probability;
   std::vector<std::int64_t> updates, purged;
+  std::vector<double> z;
 
   void add(std::uint64_t key, double p, std::int64_t u, std::int64_t stage) {
     keys.push_back(key), probability.push_back(p), updates.push_back(u), purged.push_back(stage);

@@ -27,6 +27,7 @@ from thresher.discovery.inputs import (
     labels_of_rows,
     labels_of_source,
     plan_of,
+    shuffled_source,
 )
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
@@ -75,6 +76,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     feature_groups : array of shape (features,), or "namespace", optional
         Select whole groups of features: the group of each column. "namespace": groups are the
         namespaces of a source with named features.
+    shuffle : bool or "auto", default="auto"
+        Whether a source is held in memory and read in random order, so that it does not matter if
+        it is sorted. "auto": in a crossfit, if its files have at most 256 MB (compressed: 32 MB).
+        Rows in memory are always shuffled in a crossfit.
     folds : int, default=5
         Number of folds of a crossfit.
     redraws : int, default=20
@@ -147,6 +152,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         task: str = "auto",
         refit: bool = False,
         feature_groups: Any = None,
+        shuffle: bool | str = "auto",
         folds: int = 5,
         redraws: int = 20,
         dtype: str = "float32",
@@ -160,6 +166,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         self.task = task
         self.refit = refit
         self.feature_groups = feature_groups
+        self.shuffle = shuffle
         self.folds = folds
         self.redraws = redraws
         self.dtype = dtype
@@ -217,6 +224,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         with all_or_nothing(self):
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
             plan = plan_of(self, source, labels)
+            source = shuffled_source(self, source, plan)
             readings = Readings(
                 plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
             )

@@ -93,3 +93,27 @@ class FoldDealer:
     @state.setter
     def state(self, saved: Mapping[str, Any]) -> None:
         self.counts = {int(stratum): int(count) for stratum, count in saved.items()}
+
+
+def order_of(order: NDArray[np.int64] | None, fold: int, folds: int) -> NDArray[np.int64] | None:
+    """Return the order in which the model of a fold learns rows in memory.
+
+    Each model begins at another place of the same random order. The last rows move a model most; if
+    they were the same rows, the errors of all models would add up.
+
+    Parameters
+    ----------
+    order : array of int of shape (rows,) or None
+        The random order; None: rows are read in their stored order.
+    fold, folds : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher.discovery.folds import order_of
+    >>> order_of(np.array([3, 0, 2, 1]), fold=1, folds=2).tolist()
+    [2, 1, 3, 0]
+    """
+    if order is None:
+        return None
+    return np.asarray(np.roll(order, -(fold * len(order) // folds)))

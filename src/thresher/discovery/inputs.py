@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.shuffled import ShuffledSource
 from thresher.discovery.feature_groups import groups_of
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.errors import DataError, ParameterError, ReadOnceError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _DENSE = 1 << 30  # bytes of evidence in a dense store; for more, a hashed store
 _BYTES = 448  # of a feature, about
+_SMALL = 1 << 28  # bytes of files that are shuffled in memory
 _FEW_CLASSES = 20  # labels that are whole numbers are classes if there are at most this many
 _TWO: tuple[set[Any], ...] = ({-1, 1}, {0, 1}, {1}, {0}, {-1})
 
@@ -166,6 +168,51 @@ def _check_feature_groups(
             owner=_owner(discovery), parameter="redraws", value=discovery.redraws,
             allowed="at least 3 with feature_groups",
         )  # fmt: skip
+
+
+def shuffled_source(
+    discovery: FeatureDiscovery, source: Source | MatrixSource, plan: DiscoveryPlan
+) -> Source | MatrixSource:
+    """Return the source, or its rows in random order in memory; see the parameter `shuffle`.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    source : Source or MatrixSource
+    plan : DiscoveryPlan
+    """
+    given = discovery.shuffle
+    if given not in (True, False, "auto"):
+        raise ParameterError(
+            owner=_owner(discovery), parameter="shuffle", value=given, allowed="True, False, 'auto'"
+        )
+    if isinstance(source, MatrixSource | ShuffledSource) or given is False:
+        return source
+    if given == "auto" and (plan.form == "stream" or not _is_small(source)):
+        return source
+    if not source.rereadable:
+        raise ReadOnceError(
+            f"{source} can be read only once, and cannot be shuffled",
+            source=str(source),
+            owner=_owner(discovery),
+            parameter="shuffle",
+            value=given,
+        )
+    # The order has a fixed seed: a resumed run without a random_state has the same one.
+    shuffled = ShuffledSource(source, 0)
+    shuffled.stops = source.stops
+    return shuffled
+
+
+def _is_small(source: Source) -> bool:
+    """Tell whether the rows of a source may be held in memory."""
+    sizes = [
+        (part.size, str(part.name).endswith((".gz", ".bz2", ".xz", ".zst")))
+        for part in source.parts
+    ]
+    if any(size is None for size, _ in sizes):
+        return False
+    return sum((size or 0) * (8 if packed else 1) for size, packed in sizes) <= _SMALL
 
 
 def _owner(discovery: FeatureDiscovery) -> str:

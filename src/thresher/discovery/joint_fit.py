@@ -152,8 +152,6 @@ def _columns(block: Any, keys: NDArray[np.uint64]) -> Any:
     if not len(keys):
         return sp.csr_matrix((block.rows, 0))
     native = block.native
-    if not len(keys):
-        return sp.csr_matrix((block.rows, 0))
     own = np.asarray(native.keys).astype(np.int64).view(np.uint64)
     at = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
     known = keys[at] == own

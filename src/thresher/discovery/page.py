@@ -40,7 +40,6 @@ _STYLE = """<style>.thresher .checks td:last-child { min-width: 18em; max-width:
 .thresher .said details { margin: 0; padding: 2px 0; break-inside: avoid; }
 .thresher .said summary { overflow-wrap: anywhere; }
 .thresher .said p { margin: 2px 0 8px 16px; font-size: 13.5px; }
-.thresher p.warn { border-left: 3px solid var(--best); padding: 2px 0 2px 12px; }
 @media (max-width: 560px) {
   .thresher .checks td:last-child { min-width: 13.5em; }
   .thresher .found td:first-child { min-width: 5em; }
@@ -178,7 +177,7 @@ def _sentences(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
         )
     more = ""
     if len(found) > _SENTENCES:
-        more = note(f"The {_SENTENCES} strongest features are here; --why gives any other.")
+        more = note(f"The {_SENTENCES} strongest features are here; why() tells of any other.")
     return f'<div class="said">{"".join(parts)}</div>{more}'
 
 

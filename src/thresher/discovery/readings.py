@@ -18,10 +18,11 @@ from thresher.data.block import Position
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
+from thresher.data.shuffled import ShuffledSource
 from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
-from thresher.discovery.folds import FoldDealer
+from thresher.discovery.folds import FoldDealer, order_of
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.row_checks import RowChecks
 from thresher.discovery.row_facts import RowFacts
@@ -135,6 +136,8 @@ class Readings:
         groups : array of int of shape (rows,), optional
             Groups that folds do not divide; only for rows in memory.
         """
+        in_memory = isinstance(source, MatrixSource) and self.plan.form == "crossfit"
+        self.checks.shuffled = in_memory or isinstance(source, ShuffledSource)
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
             if groups is not None:
@@ -147,7 +150,7 @@ class Readings:
             checkpointing.interrupt(self, source, options)
         if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
-        self._check_classes()
+        self.checks.refuse_one_class(self.labels.classes)
 
     def _run(
         self,
@@ -218,7 +221,6 @@ class Readings:
         """Yield the rows of this reading, from the position on; rows in memory are shuffled."""
         if isinstance(source, MatrixSource):
             source.chunk = _CHUNK
-            self.checks.shuffled = self.plan.form == "crossfit"
             shuffle = "once" if self.plan.form == "crossfit" else False
             yield from source.visits(0, shuffle, self.plan.seed, self.position)
             return
@@ -286,7 +288,9 @@ class Readings:
                 return core.stream(batch, first, *place)
             if phase.name == "score":
                 return core.score(batch, folds, first, *place, groups)
-            return core.learn(batch, folds, fold, *place)
+            return core.learn(
+                batch, folds, fold, order_of(visit.order, fold, self.plan.folds), *place[1:]
+            )
 
         tasks = [
             (core, batch, fold)
@@ -337,20 +341,6 @@ class Readings:
         y = np.stack([targets[output] for output in range(len(self.cores))])
         self._check(y, source.block.weights, self.facts.p, self.facts.lengths, self.facts.hashes)
         self.facts = self._prepared = None
-
-    def _check_classes(self) -> None:
-        """Raise DataError if all rows are of one class."""
-        classes = self.labels.classes
-        if classes is None:
-            return
-        rows, positive = self.checks.rows, self.checks.sums["y"]
-        present = np.array([positive[0] < rows, positive[0] > 0])
-        if len(classes) > 2:
-            present = positive > 0
-        if present.sum() < 2:
-            raise DataError(
-                f"a classifier needs rows of at least 2 classes; found {classes[present].tolist()}"
-            )
 
     def _check(
         self,

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.errors import DataError
+
 _MOST_HASHES = 1 << 22  # rows whose copies are found: the first ones
 _FAR = 4.0  # |z| of the order of rows that does not come from chance
 _LENGTH = 4.0
@@ -141,6 +143,24 @@ class RowChecks:
         if self.hashed < _MOST_HASHES:
             self._seen.append(hashes[: _MOST_HASHES - self.hashed])
             self.hashed += len(self._seen[-1])
+
+    def refuse_one_class(self, classes: NDArray[Any] | None) -> None:
+        """Raise DataError if all rows are of one class.
+
+        Parameters
+        ----------
+        classes : array or None
+            All labels; None in a regression.
+        """
+        if classes is None:
+            return
+        present = self.sums["y"] > 0
+        if len(classes) == 2:
+            present = np.array([self.sums["y"][0] < self.rows, present[0]])
+        if present.sum() < 2:
+            raise DataError(
+                f"a classifier needs rows of at least 2 classes; found {classes[present].tolist()}"
+            )
 
     def _add(self, name: str, values: NDArray[np.float64]) -> None:
         self.sums[name] += values.sum(axis=1)

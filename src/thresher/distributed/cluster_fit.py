@@ -34,6 +34,8 @@ from thresher.distributed.survey import (
     surveyed_labels,
 )
 from thresher.errors import ParameterError, setting
+from thresher.health.watch import NoSignalWarning
+from thresher.model.evidence import no_signal_text
 from thresher.rules import core_args
 from thresher.training.fitting import without_weights
 from thresher.training.observer import Observer
@@ -125,6 +127,8 @@ class ClusterFit:
         hand_over(self.estimator, job, survey, shards, runs, names)
         if self.mode == "average" and self.estimator.model_.nnz == 0:
             Observer().warn(without_weights(type(self.estimator).__name__))
+        if silent := no_signal_text(self.estimator.model_):
+            Observer().warn(f"{type(self.estimator).__name__}: {silent}", NoSignalWarning)
         return self.estimator
 
     def remove_checkpoint(self) -> None:

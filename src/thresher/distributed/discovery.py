@@ -6,11 +6,13 @@ import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sklearn.base import clone
+
 from thresher.atomic import all_or_nothing
 from thresher.data.labels import Labels
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_discovery import FeatureDiscovery
-from thresher.discovery.inputs import labels_of_source, plan_of
+from thresher.discovery.inputs import labels_of_source, plan_of, shuffled_source
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.discovery.readings import Readings
 from thresher.distributed.options import ClusterOptions
@@ -87,7 +89,9 @@ def discover(
         labels = labels_of_source(discovery, whole, classes)
         plan = plan_of(discovery, whole, labels)
         limit = discovery.memory_limit or 1 << 31
-        work = functools.partial(_measured, labels=labels, plan=plan, memory_limit=limit)
+        work = functools.partial(
+            _measured, discovery=clone(discovery), labels=labels, plan=plan, memory_limit=limit
+        )
         items = [PartOfDiscovery(shards.single_part(part), part) for part in range(shards.parts)]
         if workers == 0:
             found = map_in_process(work, items)
@@ -114,13 +118,17 @@ class PartOfDiscovery:
 
 
 def _measured(
-    item: PartOfDiscovery, labels: Labels, plan: DiscoveryPlan, memory_limit: int
+    item: PartOfDiscovery,
+    discovery: FeatureDiscovery,
+    labels: Labels,
+    plan: DiscoveryPlan,
+    memory_limit: int,
 ) -> Evidence:
     """Return the evidence of a part; its redraws have a seed of their own."""
     readings = Readings(
         replace(plan, seed=plan.seed + (item.number << 32)), labels, 1, memory_limit
     )
-    readings.run(item.shards.source(0), RunOptions())
+    readings.run(shuffled_source(discovery, item.shards.source(0), plan), RunOptions())
     return readings.evidence()
 
 

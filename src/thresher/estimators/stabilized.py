@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -18,15 +18,16 @@ from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import WholeMatrixEstimator
+from thresher.estimators.stages import Stages
 from thresher.estimators.tasks import PartialClassifier
-from thresher.losses import LOSSES
-from thresher.model.evidence import Evidence
+from thresher.health.watch import NoSignalWarning
+from thresher.model.evidence import Evidence, join_z, no_signal_text
 from thresher.model.model import Output, Progress
 from thresher.rules import core_args
 from thresher.training.first_rows import warn_of_columns
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
-from thresher.training.solver_run import SolverRun, State
+from thresher.training.solver_run import SolverRun
 
 
 @documented
@@ -44,6 +45,14 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     feature. The lower half is purged, until `target_nnz` are left, whose weights are then learned
     again. This variant has an intercept.
 
+    If `target_nnz` is None, the labels choose the number of features. Before the first stage, paths
+    on the two halves of random splits judge features by their own half, and models of halving
+    numbers of features are measured on the other half. If none is better than the intercept alone
+    by two standard errors, there is no signal: no feature is kept, the model is the intercept (the
+    log-odds), and there is a `thresher.health.NoSignalWarning`. Otherwise the number is twice the
+    smallest that is within one standard error of the best. With more than two classes, each class
+    against the others has its own number, and may have none.
+
     ``variant="paper"`` is the published algorithm with its misprints corrected: bursts of a few
     steps, truncation in proportion to the rows that had a feature, gravity from a quantile of the
     updates. It has no intercept. With hinge loss its gravity is soon 0 (there is a warning), and it
@@ -51,7 +60,11 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     In a stream, each path learns each batch of `partial_fit` in its own order; pass as many rows
     per call as memory allows, at least some hundreds. The robust variant purges after every 500
-    rows or more.
+    rows or more. A stream does not know its rows beforehand: without `target_nnz` it keeps
+    sqrt(rows * features / 10) features, or min(400, features / 3) if that is more. From the second
+    batch on, every batch is predicted before it is learned. As long as these predictions are not
+    better than those of the intercept alone by two standard errors, the model has no features, and
+    there is the same warning; learning goes on.
 
     {parameters}
 
@@ -178,8 +191,9 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         run: SolverRun,
     ) -> Self:
         batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
+        had_signal = [learner.has_signal() for learner in self._learners]
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
-        stages = _Stages(self._fitted.params, self.history_, run, learners)
+        stages = Stages(self._fitted.params, self.history_, run, learners)
         while stages.output < len(learners):
             batch.set_targets(targets[stages.output], weights)
             learners[stages.output].learn(
@@ -190,7 +204,12 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         self._learners = learners
         self._documents = self._documents + _documents(X)
         history = [*self.history_, *run.history]
-        return self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
+        self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
+        # In a stream, the warning comes once, not with every batch.
+        if any(had and not one.has_signal() for had, one in zip(had_signal, learners, strict=True)):
+            message = f"{type(self).__name__}: {no_signal_text(self.model_)}"
+            run.observer.warn(message, NoSignalWarning)
+        return self
 
     def _state(self, history: list[Progress], passes: int) -> FittedState:
         """Return the fitted state with the current weights of the learners."""
@@ -213,6 +232,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     def _evidence(self) -> Evidence:
         found = [learner.findings() for learner in self._learners]
+        robust = self._fitted.params["variant"] == "robust"
         features = np.concatenate([keys for keys, *_ in found])
         return Evidence(
             indptr=np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64),
@@ -221,6 +241,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
             updates=np.concatenate([updates for _, _, updates, _ in found]),
             purged=np.concatenate([purged for *_, purged in found]),
             documents=self._documents[features.astype(np.intp)],
+            z=join_z([learner.label_z() if robust else None for learner in self._learners]),
         )
 
     def take(self, state: FittedState) -> Self:
@@ -254,127 +275,6 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
                 learner.restore(saved)
             if self._fitted.weights is None:  # pickled by version 0.1.0
                 self._fitted = self._state(self.history_, self.n_iter_)
-
-
-class _Stages:
-    """The progress of one call of fit or partial_fit: one output after the other, in stages.
-
-    Attributes
-    ----------
-    output : int
-        Number of the output that is being trained.
-    unfinished : bytes or None
-        State of its learner in the checkpoint, if the run is resumed.
-    """
-
-    def __init__(
-        self,
-        params: Mapping[str, Any],
-        history: Sequence[Progress],
-        run: SolverRun,
-        learners: Sequence[_core.StabilizedLearner],
-    ) -> None:
-        self.params, self.run, self.learners = params, run, learners
-        self.output = 0
-        self.unfinished: bytes | None = None
-        self._rate = core_args.stabilized_parameters(params, 0, None)[0]["eta0"]
-        self._recorded = (0.0, 0.0)
-        self._nonzeros = 0  # of the finished outputs
-        self._warned = False
-        self._kept: Callable[[], State] | None = None  # the state between the last two stages
-        self._before = history[-1].examples if history else 0
-        if run.resumed is not None:
-            self._resume(*run.resumed)
-
-    def record_stage(self, stage: _core.Stage) -> bool:
-        """Record a stage of an output; return whether to continue."""
-        if stage.number == 0:  # not a stage: the core only checks whether to stop
-            if self._kept is not None:
-                self.run.stop_if_asked(self._kept)
-            return True
-        loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
-        self._recorded = stage.loss_sum, stage.weight_sum
-        published = self.params["variant"] == "paper"
-        if published and stage.number > 1 and stage.gravity == 0 and stage.beta > 0:
-            self._warn(stage)
-        self.run.record(
-            examples=stage.rows,
-            loss=loss / weight if weight > 0 else 0.0,
-            nonzeros=self._nonzeros + stage.stable,
-            rate=self._rate,
-        )
-        return not self.run.stopped
-
-    def between_stages(self, unfinished: Callable[[], bytes]) -> None:
-        """Stop if the observer says so, or write a checkpoint if it is due.
-
-        The robust variant ends with a long refit. If it is interrupted, the checkpoint has the
-        state before it, which is kept here.
-        """
-        if self.params["variant"] == "robust" and self.run.options.checkpoint is not None:
-            kept = self._state(unfinished())
-            self._kept = lambda: kept
-            self.run.checkpoint_if_due(self._kept)
-        else:
-            self.run.checkpoint_if_due(lambda: self._state(unfinished()))
-
-    def passes(self, rows: int) -> int:
-        """Return the number of passes that a path of the last output has made, in all stages."""
-        history = self.run.history
-        return -(-(history[-1].examples - self._before) // rows) if history else 0
-
-    def end_output(self) -> None:
-        """Count the nonzeros of the finished output, and start the next."""
-        self._nonzeros += len(self.learners[self.output].weights()[0])
-        self._recorded, self.unfinished, self._kept = (0.0, 0.0), None, None
-        if self.run.history:
-            self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
-        self.output += 1
-        if self.output < len(self.learners):
-            self.run.checkpoint_if_due(self._state)
-
-    def _state(self, *unfinished: bytes) -> State:
-        about = {"recorded": self._recorded, "nonzeros": self._nonzeros, "done": self.output}
-        done = self.learners[: self.output]
-        return about, [*(learner.state() for learner in done), *unfinished]
-
-    def _resume(self, about: dict[str, Any], states: Sequence[bytes]) -> None:
-        loss, weight = about["recorded"]
-        self._recorded, self._nonzeros, self.output = (
-            (loss, weight),
-            about["nonzeros"],
-            about["done"],
-        )
-        done, unfinished = states[: self.output], states[self.output :]
-        for learner, state in zip(self.learners, done, strict=False):
-            learner.restore(state)
-        self.unfinished = unfinished[0] if unfinished else None
-
-    def _warn(self, stage: _core.Stage) -> None:
-        if self._warned or self.params["gravity_rule"] != "update-quantile":
-            return
-        self._warned = True
-        message = without_gravity(self.params["loss"], stage.number, stage.beta)
-        self.run.observer.warn(message)
-
-
-def without_gravity(loss: str, stage: int, beta: float) -> str:
-    """Return the text of the warning that gravity is 0 although the rejection rate is not.
-
-    Parameters
-    ----------
-    loss : str
-    stage : int
-        Number of the stage.
-    beta : float
-        The rejection rate.
-    """
-    avoided = "count='gradient'" + (" or loss='logistic'" if LOSSES[loss].sparse_updates else "")
-    return (
-        f"StabilizedClassifier: gravity is 0 at stage {stage} while the rejection rate is "
-        f"{beta:.2g}: most features of a stage did not change, and rejection and annealing have "
-        f"no effect; {avoided} avoids it"
-    )
 
 
 def _documents(X: Any) -> NDArray[np.int64]:

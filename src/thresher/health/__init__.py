@@ -11,14 +11,14 @@ _MODULES = {
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
     "report": ("HealthReport", "check"),
     "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
-    "watch": ("ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch"),
+    "watch": ("ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "NoSignalWarning"),
     "weights": ("ExponentSpread", "exponents"),
 }
 
 __all__ = [
     "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread",
-    "HealthReport", "OddColumn", "SafeStep", "SpectralRadius", "check", "dynamic_range",
-    "exponents", "potential", "safe_step", "spectral_radius",
+    "HealthReport", "NoSignalWarning", "OddColumn", "SafeStep", "SpectralRadius", "check",
+    "dynamic_range", "exponents", "potential", "safe_step", "spectral_radius",
 ]  # fmt: skip
 
 

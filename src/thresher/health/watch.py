@@ -15,6 +15,10 @@ class ColumnScaleWarning(UserWarning):
     """Columns differ so much in size that one rate and one penalty do not suit all of them."""
 
 
+class NoSignalWarning(UserWarning):
+    """The labels cannot be predicted from the features better than by the intercept alone."""
+
+
 class DivergenceWarning(UserWarning):
     """Training diverges, or soon will: the rate is too high for the data."""
 

@@ -191,7 +191,7 @@ class Model:
             self.name(index) if names is None else str(names[index]),
             float(self.weights[at]) if found else 0.0,
             **known,
-            reason=reason(known, self.parameters),
+            reason=reason(known, self.parameters, without_weights=bool(begin == end)),
         )
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.model.evidence import KEPT, Evidence
+from thresher.model.evidence import KEPT, NO_SIGNAL, Evidence
 from thresher.model.feature_names import check_names
 from thresher.report.page import note
 from thresher.report.summary import label_text
@@ -60,6 +60,11 @@ def features(
     search : bool
         Whether the table can be searched.
     """
+    if model.nnz == 0 and model.evidence is not None and model.evidence.z is not None:
+        return note(
+            f"{NO_SIGNAL.capitalize()}. The prediction is the same for all rows, and no feature is "
+            "kept; with target_nnz a given number is kept."
+        )
     if model.nnz == 0:
         return note(
             "No weight is nonzero: the prediction is the same for all rows. Use a smaller penalty; "
@@ -69,7 +74,10 @@ def features(
     order = np.lexsort((model.indices, -np.abs(model.weights)))[:count]
     largest = float(np.abs(model.weights[order[0]]))
     head = ["rank", "feature", "weight", *_class_heading(model)]
-    if model.evidence is not None:
+    related = model.evidence is not None and model.evidence.z is not None
+    if related:
+        head += ["z", "q", "training rows"]
+    elif model.evidence is not None:
         head += ["selection probability", "updates", "training rows"]
     labels = [] if model.classes is None else [label_text(one) for one in model.classes.tolist()]
     signed = _is_signed(model)
@@ -82,11 +90,11 @@ def features(
             row.append(labels[int(weight > 0) if signed else output])
         if model.evidence is not None:
             known = model.evidence.of(output, index)
-            probability = known.get("selection_probability")
-            row.append(
-                None if probability is None else TableCell(f"{probability:.2f}", probability)
-            )
-            row += [known["updates"], known["documents"]]
+            shown = {"z": ".1f", "q": ".2g"} if related else {"selection_probability": ".2f"}
+            for name, form in shown.items():
+                value = known.get(name)
+                row.append(None if value is None else TableCell(format(value, form), value))
+            row += [known["documents"]] if related else [known["updates"], known["documents"]]
         rows.append(row)
     return table(head, rows, search=search, caption=_caption(model, len(rows)))
 
@@ -110,7 +118,7 @@ def _caption(model: Model, shown: int) -> str:
 
 
 def meaning(model: Model) -> str:
-    """Return what the signs of weights and selection probabilities mean.
+    """Return what the signs of weights, z and selection probabilities mean.
 
     Parameters
     ----------
@@ -129,7 +137,7 @@ def meaning(model: Model) -> str:
 
 
 def _selection(model: Model, evidence: Evidence) -> str:
-    """Return what selection probabilities are, and counts of all features seen."""
+    """Return what z or selection probabilities are, and counts of all features seen."""
     published = model.parameters.get("variant") == "paper"
     seen, purged = evidence.features.size, int((evidence.purged != KEPT).sum())
     unjudged = int(((evidence.purged == KEPT) & (evidence.updates == 0)).sum())
@@ -139,9 +147,17 @@ def _selection(model: Model, evidence: Evidence) -> str:
     if rest := seen - model.nnz - purged - unjudged:
         groups.append(f"{rest:,} have weight zero")
     what = "features" if len(model.intercept) == 1 else "features (counted for each class)"
-    return (
+    meaning = (
         f"The selection probability is the share of {'bursts of ' if published else ''}paths that "
-        f"selected the feature in its last test. Of {seen:,} {what} seen, "
+        "selected the feature in its last test."
+        if evidence.z is None
+        else "z is the relation of a feature alone to the label, in standard errors; q is the "
+        "expected share of unrelated features among those with at least this z."
+    )
+    if without := int((np.diff(model.indptr) == 0).sum()) if evidence.z is not None else 0:
+        meaning += f" {without:,} of {len(model.intercept):,} classes have no signal."
+    return (
+        f"{meaning} Of {seen:,} {what} seen, "
         f"{', '.join(groups[:-1])} and {groups[-1]}. model.why(feature) gives the reasons."
     )
 

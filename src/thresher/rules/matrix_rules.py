@@ -14,16 +14,15 @@ MATRIX_RULES: dict[str, Rule] = {
         own={
             "variant": Parameter(
                 "'robust' compares evidence with noise over whole passes and chooses the number of "
-                "weights from the number of rows; 'paper' is the published algorithm with its "
+                "weights by the labels of other rows; 'paper' is the published algorithm with its "
                 "misprints corrected.",
                 "robust",
                 kind="choice",
                 choices=("robust", "paper"),
             ),
             "target_nnz": Parameter(
-                "robust: keep at most this number of nonzero weights. None: sqrt(rows * features / "
-                "10), but at least min(400, features / 3), where features counts those that occur "
-                "in min_updates rows.",
+                "robust: keep at most this number of nonzero weights. None: the loss on the other "
+                "half of the rows chooses the number; it is 0 if there is no signal.",
                 None,
                 kind="integer",
                 low=1,

@@ -23,7 +23,8 @@ struct CandidateRows {
 
   std::size_t count() const { return labels.size(); }
 
-  // Checks all rows, and copies labels, weights and norms. Calls see(j, x) for every nonzero value.
+  // Checks all rows, and copies labels, weights and norms. Calls see(j, x, weight, label) for every
+  // nonzero value.
   // Ignores rows of weight 0; calls see_ignored(j) for their values.
   template <class See, class SeeIgnored>
   void count_in(const Batch& batch, std::uint64_t width, See&& see, SeeIgnored&& see_ignored) {
@@ -38,7 +39,7 @@ struct CandidateRows {
       double norm = 0.0;
       each_value(source, [&](std::uint64_t j, Real value) {
         const double v = static_cast<double>(value);
-        see(j, v);
+        see(j, v, source.weight(), source.label());
         norm += v * v;
       });
       labels.push_back(source.label()), weights.push_back(source.weight());

@@ -9,6 +9,44 @@
 
 namespace thresher {
 
+// The rows so far: sums over rows of weight h > 0.
+struct RowTotals {
+  double weight = 0.0, squares = 0.0, positive = 0.0;  // of h, of h^2, and of h in positive rows
+
+  void add(double h, double label) {
+    weight += h, squares += h * h;
+    if (label > 0) positive += h;
+  }
+  void add(const RowTotals& other) {
+    weight += other.weight, squares += other.squares, positive += other.positive;
+  }
+};
+
+// The relation of a feature to the label: sums over rows, so that they do not depend on batches.
+struct LabelSums {
+  double x = 0.0, squares = 0.0, positive = 0.0;  // of h x, of h x^2, and of h x in positive rows
+
+  void add(double h, double value, double label) {
+    x += h * value, squares += h * value * value;
+    if (label > 0) positive += h * value;
+  }
+
+  void add(const LabelSums& other) {
+    x += other.x, squares += other.squares, positive += other.positive;
+  }
+
+  // z of the covariance of feature and label; 0 if one of them is constant. If labels were random,
+  // it would be about normal with mean 0 and variance 1. A row of weight h is one row, not h rows.
+  double z(const RowTotals& rows) const {
+    if (!(rows.weight > 0)) return 0.0;
+    const double share = rows.positive / rows.weight;
+    const double spread = squares - x * x / rows.weight;
+    if (!(spread > 1e-12 * squares)) return 0.0;  // constant, up to rounding
+    const double variance = share * (1.0 - share) * spread * (rows.squares / rows.weight);
+    return variance > 0 ? (positive - share * x) / std::sqrt(variance) : 0.0;
+  }
+};
+
 struct RobustFeature {
   static constexpr std::int64_t kept = -1;
   static constexpr double unknown = -1.0;  // probability of a feature not judged yet
@@ -47,10 +85,9 @@ struct RobustFeature {
   }
 };
 
-// The number of features to keep: as given, or the square root of rows * judged / 10. With more
-// rows, more features can be distinguished from noise; and if there are more features, more of them
-// are useful. At least 400 are kept, or a third of the features if that is fewer: removing more
-// from such a small model would only reduce its accuracy.
+// The number of features to keep: as given, or in a stream the square root of rows * judged / 10,
+// but at least 400, or a third of the features if that is fewer. (Where all rows are known, the
+// labels decide: stabilized/robust/sizing.hpp.)
 inline std::size_t robust_target(double asked, double rows, double judged) {
   if (asked > 0) return static_cast<std::size_t>(asked);
   const double distinguishable = std::sqrt(rows * judged / 10.0);

@@ -8,13 +8,13 @@ namespace thresher {
 template <class Real>
 PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& check_interrupt,
                                    const Rows& rows, double mean_norm, std::int64_t stage,
-                                   std::int64_t passes) const {
+                                   std::int64_t passes, double bias) const {
   const auto n = static_cast<std::int64_t>(rows.count()), half = half_of(rows);
   const auto walks = [&](std::size_t number, Path& path) {
     std::vector<std::int64_t> mine = order(paths_ + number / 2, stage, 0, n);
     if (number % 2 == 0) mine.resize(static_cast<std::size_t>(half));
     else if (n > 1) mine.erase(mine.begin(), mine.begin() + half);
-    path.cells.resize(rows.ids.size());
+    path.begin({{}, bias, 0.0}, rows.ids.size());
     const auto orders = [&](std::int64_t pass) {
       std::vector<std::int64_t> mixed =
           order(number, stage, pass, static_cast<std::int64_t>(mine.size()));
@@ -29,15 +29,11 @@ PathSums RobustPaths<Real>::halves(Team& team, const std::function<void()>& chec
 template <class Real>
 PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& check_interrupt,
                                   const Rows& rows, double mean_norm, std::int64_t stage,
-                                  std::int64_t passes,
-                                  const std::function<double(std::size_t)>& start,
-                                  double bias) const {
+                                  std::int64_t passes, const Start& start) const {
   const std::size_t m = rows.ids.size();
   const auto n = static_cast<std::int64_t>(rows.count());
   const auto walks = [&](std::size_t number, Path& path) {
-    path.cells.resize(m);
-    path.bias = bias;
-    for (std::size_t i = 0; i < m; ++i) path.cells[i].w = static_cast<Real>(start(i));
+    path.begin(start, m);
     const auto orders = [&](std::int64_t pass) { return order(number, stage, pass, n); };
     walk(rows, mean_norm, passes, orders, path);
   };
@@ -45,9 +41,43 @@ PathSums RobustPaths<Real>::whole(Team& team, const std::function<void()>& check
 }
 
 template <class Real>
+typename RobustPaths<Real>::Single RobustPaths<Real>::alone(const Control& control,
+                                                            const Rows& rows, double mean_norm,
+                                                            std::int64_t passes,
+                                                            const Orders& orders,
+                                                            const Start& start) const {
+  Path path;
+  path.control = control;
+  path.begin(start, rows.ids.size());
+  walk(rows, mean_norm, passes, orders, path);
+  Single found;
+  found.w.reserve(path.cells.size());
+  for (const Cell& cell : path.cells) found.w.push_back(path.mean(cell));
+  found.z.assign(path.z.begin(), path.z.end());
+  found.bias = path.bias - path.late_bias;
+  return found;
+}
+
+template <class Real>
+void RobustPaths<Real>::Path::begin(const Start& start, std::size_t features) {
+  cells.resize(features);
+  bias = start.bias, l2 = start.l2;
+  if (!start.weights) return;
+  for (std::size_t i = 0; i < features; ++i) cells[i].w = static_cast<Real>(start.weights(i));
+}
+
+// The l2 of a step: all weights become smaller by a share.
+template <class Real>
+void RobustPaths<Real>::Path::shrink(double share) {
+  scale /= 1.0 + share;
+  if (scale > 1e-6) return;
+  for (Cell& cell : cells) cell.w = static_cast<Real>(static_cast<double>(cell.w) * scale);
+  averaged /= scale, scale = 1.0;  // what cell.late has stays right
+}
+
+template <class Real>
 void RobustPaths<Real>::walk(const Rows& rows, double mean_norm, std::int64_t passes,
-                             const std::function<std::vector<std::int64_t>(std::int64_t)>& orders,
-                             Path& path) const {
+                             const Orders& orders, Path& path) const {
   double t = 0.0, start = 0.0, window = 1.0;
   for (std::int64_t pass = 0; pass < passes; ++pass) {
     const std::vector<std::int64_t> order = orders(pass);
@@ -63,12 +93,14 @@ void RobustPaths<Real>::walk(const Rows& rows, double mean_norm, std::int64_t pa
       const auto r = static_cast<std::size_t>(row);
       const Repeats repeats = repeats_of(rows.weights[r]);
       for (std::int64_t i = 0; i < repeats.count; ++i) {
-        const double late = std::max(0.0, t++ - start) / window;
+        const double late = std::max(0.0, t - start) / window;
         const Outcome outcome = step(rows, r, repeats.weight, mean_norm, late, path);
+        if (path.l2 > 0 && t >= start) path.averaged += path.scale / window;
+        t += 1.0;
         if (i == 0) path.tally.add(outcome, rows.weights[r]);
       }
     }
-    if (pass == 0) set_z(path);
+    if (pass == 0 && path.l2 == 0) set_z(path);
   }
 }
 
@@ -78,7 +110,7 @@ Outcome RobustPaths<Real>::step(const Rows& rows, std::size_t r, double weight, 
   const std::size_t begin = rows.starts[r], end = rows.starts[r + 1];
   Real dot = 0;
   for (std::size_t k = begin; k < end; ++k) dot += path.cells[rows.keys[k]].w * rows.x[k];
-  const double p = static_cast<double>(dot) + path.bias, y = rows.labels[r];
+  const double p = static_cast<double>(dot) * path.scale + path.bias, y = rows.labels[r];
   if (!std::isfinite(p))
     throw Divergence("the weights diverged at row " + std::to_string(r) +
                      ": lower eta0, or scale the rows");
@@ -86,9 +118,12 @@ Outcome RobustPaths<Real>::step(const Rows& rows, std::size_t r, double weight, 
   const double largest = std::max(mean_norm, rows.norms[r]), norm = largest > 0 ? largest : 1.0;
   double g = weight * outcome.slope;
   if (weight > 1.0) g = loss_.long_slope(p, y, weight, eta_ * (rows.norms[r] / norm + 1.0));
-  if (g == 0.0) return outcome;                                 // no gradient: no evidence
-  const double move = -eta_ * g / norm, move_bias = -eta_ * g;  // the intercept's x is 1
-  const Real b = static_cast<Real>(late);
+  if (path.l2 > 0) path.shrink(eta_ / norm * weight * path.l2);
+  if (g == 0.0) return outcome;        // no gradient: no evidence
+  const double move_bias = -eta_ * g;  // the intercept's x is 1
+  double move = -eta_ * g / norm;
+  Real b = static_cast<Real>(late);
+  if (path.l2 > 0) move /= path.scale, b = static_cast<Real>(path.averaged);
   for (std::size_t k = begin; k < end; ++k) {
     Cell& cell = path.cells[rows.keys[k]];
     const Real u = static_cast<Real>(move * static_cast<double>(rows.x[k]));
@@ -119,8 +154,7 @@ PathSums RobustPaths<Real>::all_paths(
     const std::size_t count = std::min(wave.size(), count_ - from);
     team.each(count, [&](std::size_t i, std::size_t worker) {
       wave[i] = Path{};
-      wave[i].ended = &ended;
-      if (worker == 0) wave[i].check_interrupt = &check_interrupt;
+      wave[i].control = {&ended, worker == 0 ? &check_interrupt : nullptr};
       try {
         walks(first_ + from + i, wave[i]);
       } catch (...) {
@@ -137,8 +171,9 @@ template <class Real>
 void RobustPaths<Real>::add(const Path& path, PathSums& sums) {
   for (std::size_t i = 0; i < path.cells.size(); ++i) {
     const Cell& cell = path.cells[i];
-    const double mean = static_cast<double>(cell.w - cell.late);
-    sums.z[i] += static_cast<double>(path.z[i]), sums.w[i] += mean;
+    const double mean = path.mean(cell);
+    if (path.l2 == 0) sums.z[i] += static_cast<double>(path.z[i]);
+    sums.w[i] += mean;
     sums.plus[i] += mean > 0, sums.minus[i] += mean < 0;
     sums.updates[i] += cell.updates;
   }

@@ -40,6 +40,28 @@ class RobustPaths {
   using Rows = CandidateRows<Real>;
 
  public:
+  using Orders = std::function<std::vector<std::int64_t>(std::int64_t pass)>;
+
+  // Where a path starts, and the l2 penalty of the mean loss (half of it times |w|^2).
+  struct Start {
+    std::function<double(std::size_t)> weights;  // of a position; empty: all 0
+    double bias = 0.0;
+    double l2 = 0.0;
+  };
+
+  // The result of a single path: the mean of the second half of its iterates, and z of its first
+  // pass (without l2).
+  struct Single {
+    std::vector<double> w, z;
+    double bias = 0.0;
+  };
+
+  // Stops all paths that share it, after an error in one of them or on Ctrl-C.
+  struct Control {
+    std::atomic<bool>* ended = nullptr;                      // whether one of them threw
+    const std::function<void()>* check_interrupt = nullptr;  // in the caller's thread only
+  };
+
   // Paths first .. first + count - 1; both numbers are even, because paths come in pairs.
   RobustPaths(const Loss& loss, const Params& params, std::size_t first, std::size_t count)
       : loss_(loss),
@@ -68,15 +90,24 @@ class RobustPaths {
   }
 
   // The evidence of a stage: pairs of paths learn from the two halves of random splits of the rows,
-  // from w = 0. `mean_norm` is the mean of ||x||^2 over all rows of all parts, with their weights.
-  // The caller's thread sometimes calls `check_interrupt`, which throws on Ctrl-C.
+  // from w = 0 and a bias. `mean_norm` is the mean of ||x||^2 over all rows of all parts, with
+  // their weights. The caller's thread sometimes calls `check_interrupt`, which throws on Ctrl-C.
   PathSums halves(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
-                  double mean_norm, std::int64_t stage, std::int64_t passes) const;
+                  double mean_norm, std::int64_t stage, std::int64_t passes, double bias) const;
 
-  // Paths learn from all rows, each in its own orders, from the weights start(position) and a bias.
+  // Paths learn from all rows, each in its own orders.
   PathSums whole(Team& team, const std::function<void()>& check_interrupt, const Rows& rows,
                  double mean_norm, std::int64_t stage, std::int64_t passes,
-                 const std::function<double(std::size_t)>& start, double bias) const;
+                 const Start& start) const;
+
+  // One path over the rows of orders(0), orders(1), ...
+  Single alone(const Control& control, const Rows& rows, double mean_norm, std::int64_t passes,
+               const Orders& orders, const Start& start) const;
+
+  std::vector<std::int64_t> order(std::size_t path, std::int64_t stage, std::int64_t pass,
+                                  std::int64_t rows) const {
+    return permutation(seed_, path, static_cast<std::uint64_t>((stage << 20) + pass), rows);
+  }
 
  private:
   // The result of a path for one feature.
@@ -89,27 +120,32 @@ class RobustPaths {
     std::vector<Cell> cells;
     std::vector<Real> z;
     double bias = 0.0, late_bias = 0.0;
+    double l2 = 0.0;
+    double scale = 1.0;     // the weights are scale * cells.w: so the l2 of a step costs nothing
+    double averaged = 0.0;  // with l2: sum of the scales of the averaged iterates so far
     Tally tally;
-    std::atomic<bool>* ended = nullptr;  // shared by all paths: whether one of them threw
-    const std::function<void()>* check_interrupt = nullptr;  // in the caller's thread only
+    Control control;
     std::uint32_t rows = 0;
 
     // Whether to stop; checks every 1024 rows.
     bool should_stop() {
       if (++rows % 1024 != 0) return false;
-      if (check_interrupt) (*check_interrupt)();
-      return ended->load(std::memory_order_relaxed);
+      if (control.check_interrupt) (*control.check_interrupt)();
+      return control.ended->load(std::memory_order_relaxed);
     }
+
+    // The mean of the second half of the iterates: every update is in the iterates after it.
+    double mean(const Cell& cell) const {
+      return l2 > 0 ? static_cast<double>(cell.w) * averaged - static_cast<double>(cell.late)
+                    : static_cast<double>(cell.w - cell.late);
+    }
+    void begin(const Start& start, std::size_t features);
+    void shrink(double share);
   };
 
-  std::vector<std::int64_t> order(std::size_t path, std::int64_t stage, std::int64_t pass,
-                                  std::int64_t rows) const {
-    return permutation(seed_, path, static_cast<std::uint64_t>((stage << 20) + pass), rows);
-  }
-
   // SGD over the rows of orders(0), orders(1), ...; sets z after the first pass.
-  void walk(const Rows& rows, double mean_norm, std::int64_t passes,
-            const std::function<std::vector<std::int64_t>(std::int64_t)>& orders, Path& path) const;
+  void walk(const Rows& rows, double mean_norm, std::int64_t passes, const Orders& orders,
+            Path& path) const;
 
   // A step of weight `weight` on a row; a share `late` of the averaged iterates is before it.
   // Returns the loss before the step.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <unordered_map>
@@ -26,15 +27,16 @@ class PartOf final : public RobustPart {
  public:
   PartOf(std::uint64_t width, const Params& params, std::size_t first, std::size_t count)
       : width_(width),
-        paths_(Loss(params.word("loss"), params.number("epsilon"), params.number("quantile")),
-               params, first, count) {}
+        paths_(loss_of(params), params, first, count),
+        sizing_(loss_of(params), params) {}
 
   void add(const Batch& batch) override {
     check(Phase::adding);
     phase_ = Phase::broken;  // if an error follows
-    const auto see = [this](std::uint64_t j, double x) {
+    const auto see = [this](std::uint64_t j, double x, double weight, double label) {
       const std::uint32_t at = place(j);
       ++counts_.rows[at], ++counts_.documents[at], counts_.squares[at] += x * x;
+      counts_.sums[at].add(weight, x, label);
     };
     rows_.count_in(batch, width_, see, [this](std::uint64_t j) { ++counts_.documents[place(j)]; });
     rows_.copy_to(batch, width_, [this](std::uint64_t j) { return places_.find(j)->second; });
@@ -43,8 +45,10 @@ class PartOf final : public RobustPart {
 
   RowsOfFeatures end() override {
     check(Phase::adding);
-    for (std::size_t r = 0; r < rows_.count(); ++r)
-      norms_ += rows_.weights[r] * rows_.norms[r], weights_ += rows_.weights[r];
+    for (std::size_t r = 0; r < rows_.count(); ++r) {
+      norms_ += rows_.weights[r] * rows_.norms[r];
+      totals_.add(rows_.weights[r], rows_.labels[r]);
+    }
     places_ = {};
     std::vector<std::uint32_t> order(counts_.keys.size()), now(order.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -55,7 +59,8 @@ class PartOf final : public RobustPart {
     for (std::uint32_t& key : rows_.keys) key = now[key];
     rows_.ids = permuted(counts_.keys, order);
     RowsOfFeatures found{rows_.ids, permuted(counts_.rows, order),
-                         permuted(counts_.documents, order), permuted(counts_.squares, order)};
+                         permuted(counts_.documents, order), permuted(counts_.squares, order),
+                         permuted(counts_.sums, order)};
     counts_ = {}, phase_ = Phase::ended;
     std::size_t i = 0;  // drops features that only rows of weight 0 have
     rows_.drop([&](std::uint64_t) { return found.rows[i++] == 0; });
@@ -65,7 +70,7 @@ class PartOf final : public RobustPart {
   std::int64_t rows() const override { return static_cast<std::int64_t>(rows_.count()); }
   std::int64_t refit_steps() const override { return paths_.refit_steps(); }
   double norms() const override { return norms_; }
-  double weights() const override { return weights_; }
+  const RowTotals& totals() const override { return totals_; }
 
   void retain(std::span<const std::uint64_t> keys) override {
     check(Phase::ended);
@@ -77,26 +82,36 @@ class PartOf final : public RobustPart {
   }
   const std::vector<std::uint64_t>& features() const override { return rows_.ids; }
 
-  PathSums halves(std::int64_t stage, double mean_norm, std::size_t jobs,
+  SizeTable sizes(double mean_norm, std::size_t features, std::size_t jobs,
+                  const CheckInterrupt& check_interrupt) const override {
+    check(Phase::ended);
+    return sizing_.measure(jobs, check_interrupt, rows_, mean_norm, features);
+  }
+
+  PathSums halves(std::int64_t stage, double mean_norm, double bias, std::size_t jobs,
                   const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
     const std::int64_t passes = paths_.stage_passes(rows_);
-    return paths_.halves(team, check_interrupt, rows_, mean_norm, stage, passes);
+    return paths_.halves(team, check_interrupt, rows_, mean_norm, stage, passes, bias);
   }
 
   PathSums whole(std::int64_t stage, double mean_norm, std::int64_t passes,
-                 std::span<const double> start, double bias, std::size_t jobs,
-                 const CheckInterrupt& check_interrupt) const override {
+                 std::span<const double> start, double bias, const RefitPenalty& penalty,
+                 std::size_t jobs, const CheckInterrupt& check_interrupt) const override {
     check(Phase::ended);
     if (passes < 1) throw std::invalid_argument("passes must be at least 1");
     if (!start.empty() && start.size() != rows_.ids.size())
       throw std::invalid_argument("start must have one weight for each feature that is left");
     if (rows_.count() == 0) return PathSums(rows_.ids.size());
     Team team(workers(jobs));
-    const auto at = [&](std::size_t i) { return start.empty() ? 0.0 : start[i]; };
-    return paths_.whole(team, check_interrupt, rows_, mean_norm, stage, passes, at, bias);
+    typename RobustPaths<Real>::Start from;
+    if (!start.empty()) from.weights = [&](std::size_t i) { return start[i]; };
+    from.bias = bias;
+    if (penalty.strength > 0)
+      from.l2 = scale_free_l2(penalty.strength, sizing_.spread(rows_), penalty.weight);
+    return paths_.whole(team, check_interrupt, rows_, mean_norm, stage, passes, from);
   }
 
  private:
@@ -107,6 +122,10 @@ class PartOf final : public RobustPart {
     throw std::invalid_argument(phase_ == Phase::broken  ? "the part had a bad row"
                                 : phase_ == Phase::ended ? "add rows before end()"
                                                          : "call end() after the last rows");
+  }
+
+  static Loss loss_of(const Params& params) {
+    return Loss(params.word("loss"), params.number("epsilon"), params.number("quantile"));
   }
 
   std::size_t workers(std::size_t jobs) const {
@@ -120,15 +139,17 @@ class PartOf final : public RobustPart {
     if (is_new) {
       if (found->second == Rows::none) throw std::length_error("a part has too many features");
       counts_.keys.push_back(j), counts_.rows.push_back(0), counts_.documents.push_back(0);
-      counts_.squares.push_back(0.0);
+      counts_.squares.push_back(0.0), counts_.sums.emplace_back();
     }
     return found->second;
   }
 
   std::uint64_t width_;
   RobustPaths<Real> paths_;
+  RobustSizing<Real> sizing_;
   Rows rows_;
-  double norms_ = 0.0, weights_ = 0.0;
+  double norms_ = 0.0;
+  RowTotals totals_;
   std::unordered_map<std::uint64_t, std::uint32_t> places_;  // while rows are added
   RowsOfFeatures counts_;                                    // also, in the order of positions
   Phase phase_ = Phase::adding;
@@ -150,7 +171,7 @@ std::unique_ptr<RobustPart> make_robust_part(const std::string& dtype, std::uint
 
 void RobustRange::count(std::span<const std::uint64_t> keys, std::span<const std::int64_t> rows,
                         std::span<const std::int64_t> documents, std::span<const double> squares,
-                        std::uint32_t paths) {
+                        std::span<const LabelSums> sums, std::uint32_t paths) {
   if (!std::is_sorted(keys.begin(), keys.end(), std::less_equal<>()))
     throw std::invalid_argument("keys must increase");
   RobustRange both;
@@ -162,10 +183,12 @@ void RobustRange::count(std::span<const std::uint64_t> keys, std::span<const std
     both.features_.push_back(known ? features_[a] : RobustFeature{});
     both.documents_.push_back(known ? documents_[a] : 0);
     both.paths_.push_back(known ? paths_[a] : 0);
+    both.label_sums_.push_back(known ? label_sums_[a] : LabelSums{});
     if (here) {
       RobustFeature& feature = both.features_.back();
       feature.rows += rows[b], feature.squares += squares[b];
       both.documents_.back() += documents[b];
+      both.label_sums_.back().add(sums[b]);
       if (rows[b] > 0) both.paths_.back() += paths;
     }
     a += known, b += here;
@@ -262,11 +285,14 @@ SparseWeights RobustRange::weights() const {
   return found;
 }
 
-Findings RobustRange::findings() const {
+Findings RobustRange::findings(const RowTotals& rows) const {
   Findings found;
+  const double unknown = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t i = 0; i < keys_.size(); ++i)
-    if (const RobustFeature& feature = features_[i]; feature.rows > 0)
+    if (const RobustFeature& feature = features_[i]; feature.rows > 0) {
       found.add(keys_[i], std::max(0.0, feature.probability), feature.updates, feature.purged);
+      found.z.push_back(label_sums_.empty() ? unknown : label_sums_[i].z(rows));
+    }
   return found;
 }
 
@@ -278,7 +304,11 @@ std::vector<std::int64_t> RobustRange::documents() const {
 }
 
 RobustRange::State RobustRange::state() const {
-  State state{keys_, {}, documents_, admitted_, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  State state{keys_, {}, documents_, admitted_, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  for (const LabelSums& sums : label_sums_) {
+    state.label_x.push_back(sums.x), state.label_squares.push_back(sums.squares);
+    state.label_positive.push_back(sums.positive);
+  }
   for (const RobustFeature& feature : features_) state.rows.push_back(feature.rows);
   for (std::size_t i = 0; i < admitted_.size(); ++i)
     if (admitted_[i]) {
@@ -305,6 +335,13 @@ void RobustRange::restore(State state) {
       state.purged.size() != judged)
     throw damaged();
   if (!std::is_sorted(state.keys.begin(), state.keys.end(), std::less_equal<>())) throw damaged();
+  const std::size_t known = state.label_x.size();  // 0: a state of version 0.1.0
+  if ((known != 0 && known != n) || state.label_squares.size() != known ||
+      state.label_positive.size() != known)
+    throw damaged();
+  for (std::size_t i = 0; i < known; ++i)
+    range.label_sums_.push_back(
+        {state.label_x[i], state.label_squares[i], state.label_positive[i]});
   range.features_.resize(n), range.paths_.resize(n);
   std::size_t at = 0;
   for (std::size_t i = 0; i < n; ++i) {

@@ -19,6 +19,7 @@
 #include "thresher/stabilized/paths.hpp"
 #include "thresher/stabilized/robust/feature.hpp"
 #include "thresher/stabilized/robust/half_paths.hpp"
+#include "thresher/stabilized/robust/sizing.hpp"
 
 namespace thresher {
 
@@ -28,6 +29,13 @@ struct RowsOfFeatures {
   std::vector<std::int64_t> rows;       // number of rows of weight above 0 that have it
   std::vector<std::int64_t> documents;  // the same for rows of any weight
   std::vector<double> squares;          // sum of x^2 over `rows`
+  std::vector<LabelSums> sums;
+};
+
+// The l2 of the refit.
+struct RefitPenalty {
+  double strength = 0.0;  // 0: none
+  double weight = 0.0;    // of the rows of all parts
 };
 
 class RobustPart {
@@ -44,21 +52,24 @@ class RobustPart {
   virtual std::int64_t rows() const = 0;         // of weight above 0
   virtual std::int64_t refit_steps() const = 0;  // least number of steps of a path of whole()
   virtual double norms() const = 0;              // sum of their weights times ||x||^2
-  virtual double weights() const = 0;            // sum of their weights; norms() divided by it,
-                                                 // over all parts, is `mean_norm` below
+  virtual const RowTotals& totals() const = 0;   // norms() divided by its weight, over all parts,
+                                                 // is `mean_norm` below
 
   // retain() removes all other features, drop() removes these; keys increase.
   virtual void retain(std::span<const std::uint64_t> keys) = 0;
   virtual void drop(std::span<const std::uint64_t> keys) = 0;
   virtual const std::vector<std::uint64_t>& features() const = 0;
 
+  // Losses by number of features, on the part's rows: see RobustSizing.
+  virtual SizeTable sizes(double mean_norm, std::size_t features, std::size_t jobs,
+                          const CheckInterrupt& check_interrupt) const = 0;
   // The part's paths on halves of its rows, or on all of them: see RobustPaths.
-  virtual PathSums halves(std::int64_t stage, double mean_norm, std::size_t jobs,
+  virtual PathSums halves(std::int64_t stage, double mean_norm, double bias, std::size_t jobs,
                           const CheckInterrupt& check_interrupt) const = 0;
   // `start`: one weight for each of features(), or empty to start from 0.
   virtual PathSums whole(std::int64_t stage, double mean_norm, std::int64_t passes,
-                         std::span<const double> start, double bias, std::size_t jobs,
-                         const CheckInterrupt& check_interrupt) const = 0;
+                         std::span<const double> start, double bias, const RefitPenalty& penalty,
+                         std::size_t jobs, const CheckInterrupt& check_interrupt) const = 0;
 };
 
 // A part with the paths first .. first + count - 1, both even. Features are below `width`; 0: any
@@ -87,12 +98,14 @@ class RobustRange {
     std::vector<double> Z, W, squares, weight;  // of features that are left
     std::vector<std::int64_t> stages;
     std::vector<std::uint32_t> paths;
+    // Of all features; empty in states of version 0.1.0.
+    std::vector<double> label_x, label_squares, label_positive;
   };
 
   // Adds the counts of a part with `paths` paths.
   void count(std::span<const std::uint64_t> keys, std::span<const std::int64_t> rows,
              std::span<const std::int64_t> documents, std::span<const double> squares,
-             std::uint32_t paths);
+             std::span<const LabelSums> sums, std::uint32_t paths);
   // Admits the features that at least `least_rows` rows have, and returns them.
   std::vector<std::uint64_t> admit(double least_rows);
   std::size_t left() const { return left_.size(); }
@@ -115,8 +128,8 @@ class RobustRange {
   void set_weights();
 
   SparseWeights weights() const;
-  Findings findings() const;
-  std::vector<std::int64_t> documents() const;  // of the features of findings()
+  Findings findings(const RowTotals& rows) const;  // of all parts
+  std::vector<std::int64_t> documents() const;     // of the features of findings()
 
   State state() const;
   void restore(State state);
@@ -126,6 +139,7 @@ class RobustRange {
   std::vector<RobustFeature> features_;
   std::vector<std::int64_t> documents_;
   std::vector<std::uint32_t> paths_;  // of the parts whose rows have the feature
+  std::vector<LabelSums> label_sums_;
   std::vector<std::uint8_t> admitted_;
   std::vector<std::size_t> left_;     // positions of features that are admitted and not purged
   std::vector<std::uint64_t> ranks_;  // of features that are left, in a stage; 0: may not stay

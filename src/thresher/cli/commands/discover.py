@@ -84,6 +84,7 @@ def _discovery(options: DiscoverOptions) -> FeatureDiscovery:
         expected_false=options.expected_false,
         form=options.form,
         task=options.task,
+        shuffle="auto" if options.shuffle is None else options.shuffle,
         feature_groups="namespace" if options.group_namespaces else None,
         folds=options.folds,
         redraws=options.redraws,
@@ -106,6 +107,8 @@ def _source(options: DiscoverOptions, observer: DiscoveryProgress) -> Source:
     if options.cache is not None:
         exact = Specification("coordinate-descent", "classifier", {}, "discover")  # float64
         return observer.watched(cached(source, options.cache, options.reading, observer, exact))
+    if options.shuffle and not source.rereadable:
+        raise ParameterError("--shuffle of standard input needs --cache FILE")
     if options.model is not None and not source.rereadable:
         raise ParameterError(
             "--model fits the selected features in another reading: standard input needs "

@@ -81,7 +81,7 @@ def discover(
         typer.Option(
             "--task",
             metavar="TASK",
-            help="classification, regression, or auto: the first labels decide.",
+            help="classification, regression, or auto: the labels decide.",
             rich_help_panel=LEARNING,
         ),
     ] = "auto",
@@ -97,6 +97,15 @@ def discover(
             rich_help_panel=LEARNING,
         ),
     ] = 20,
+    shuffle: Annotated[
+        bool | None,
+        typer.Option(
+            "--shuffle/--no-shuffle",
+            help="Hold the rows in memory, and read them in random order, as files may be sorted. "
+            "Default: in a crossfit of files of at most 256 MB (compressed: 32 MB).",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None,
     seed: Seed = None,
     memory: Annotated[
         str | None,
@@ -242,9 +251,10 @@ def discover(
     options = DiscoverOptions(
         data=data, fdr=fdr, expected_false=expected_false, form=form,
         group_namespaces=group_namespaces, task=task, classes=classes, folds=folds,
-        redraws=redraws, seed=seed or 0, memory=memory, reading=reading, cache=cache,
-        checkpoint=checkpoint, every=every, resume=resume, keep_checkpoint=keep_checkpoint,
-        top=top, why=why, html=html, json=json, csv=csv, model=model, quiet=quiet,
+        redraws=redraws, shuffle=shuffle, seed=seed or 0, memory=memory, reading=reading,
+        cache=cache, checkpoint=checkpoint, every=every, resume=resume,
+        keep_checkpoint=keep_checkpoint, top=top, why=why, html=html, json=json, csv=csv,
+        model=model, quiet=quiet,
         command=sys.argv[1:],
     )  # fmt: skip
     raise typer.Exit(run(options))

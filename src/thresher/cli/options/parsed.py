@@ -110,6 +110,7 @@ class DiscoverOptions:
     classes: str | None = None
     folds: int = 5
     redraws: int = 20
+    shuffle: bool | None = None
     seed: int = 0
     memory: str | None = None
     reading: dict[str, Any] = field(default_factory=dict)

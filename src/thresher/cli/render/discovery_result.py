@@ -85,7 +85,10 @@ class DiscoveryResult:
             print(f"warning: {self.source.bad_lines.warning}", file=sys.stderr)
         for check in decision.checks:
             if not check.fine:
-                print(f"warning: {check}", file=sys.stderr)
+                hint = ""
+                if check.name == "order of labels" and not options.shuffle:
+                    hint = "; --shuffle reads the rows in random order"
+                print(f"warning: {check}{hint}", file=sys.stderr)
         if not options.quiet:
             self._table()
             print(outcome(self.discovery))

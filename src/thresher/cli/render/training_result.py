@@ -8,6 +8,7 @@ from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.render.texts import as_json
 from thresher.data.collisions import Collisions
 from thresher.data.source import Source
+from thresher.model.evidence import no_signal_text
 from thresher.model.history import least_valid_loss
 from thresher.model.model import Model
 
@@ -29,6 +30,9 @@ def report(
         "bad_lines": source.bad_lines.count,
         "distinct_features": source.distinct,
     }
+    silent = no_signal_text(model)
+    if silent is not None:
+        facts["no_signal"] = silent
     folded = None
     if source.distinct is not None and source.bits is not None:
         folded = Collisions(source.distinct, source.bits)
@@ -48,6 +52,8 @@ def report(
         print(folded)
     elif source.distinct is not None:
         print(f"about {source.distinct:,} different features")
+    if silent is not None:
+        print(silent)
     mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
     print(
         f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "

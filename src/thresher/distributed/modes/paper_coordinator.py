@@ -139,7 +139,7 @@ class PaperCoordinator(Coordinator):
         if at.warned or at.stage < 2 or at.gravity > 0 or at.beta <= 0:
             return
         if self.words["gravity_rule"] == "update-quantile":
-            from thresher.estimators.stabilized import without_gravity
+            from thresher.estimators.stages import without_gravity
 
             at.warned = True
             warnings.warn(without_gravity(self.words["loss"], at.stage, at.beta), stacklevel=2)

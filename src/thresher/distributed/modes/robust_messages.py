@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import _core
 from thresher.distributed.engine.messages import Message, Question
+
+Totals: TypeAlias = tuple[float, float, float]
+"""Sums of weights, of their squares, and of the weights of positive rows."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +21,31 @@ class RowsReply:
 
     rows: int
     norms: float
-    weights: float
+    totals: Totals
     paths: int
 
 
 @dataclass(frozen=True)
 class CountFeatures(Message[RowsReply]):
     """To parts: read the rows, and send the counts of all features."""
+
+
+@dataclass(frozen=True)
+class SizesReply:
+    """Losses on the other half of the rows of a part, by number of features."""
+
+    table: _core.SizeTable
+
+
+@dataclass(frozen=True)
+class MeasureSizes(Message[SizesReply]):
+    """To parts: measure models of different numbers of features on the rows of the part.
+
+    `norm` is as for `LearnHalves`; `features` is the number of features of all ranges.
+    """
+
+    norm: float
+    features: int
 
 
 @dataclass(frozen=True)
@@ -40,19 +62,23 @@ class PathsReply:
 class LearnHalves(Message[PathsReply]):
     """To parts: train all paths on random halves of the rows.
 
-    `norm` is the mean of the squared norms of all rows, with their weights.
+    `norm` is the mean of the squared norms of all rows, with their weights; `bias` is where the
+    intercept starts. `retained`: parts have removed the features that were not admitted.
     """
 
     stage: int
     norm: float
+    bias: float
+    retained: bool
 
 
 @dataclass(frozen=True)
 class LearnAllRows(Message[PathsReply]):
     """To parts: train the weights of the features that are left on all rows of the part.
 
-    `round` is the number of earlier rounds, `rows` the number of rows of all parts, and `bias` the
-    intercept to start from.
+    `round` is the number of earlier rounds, `rows` the number of rows of all parts, `bias` the
+    intercept to start from, `strength` that of the l2 (0: none), and `weight` the sum of the
+    weights of all rows.
     """
 
     stage: int
@@ -60,6 +86,8 @@ class LearnAllRows(Message[PathsReply]):
     rows: int
     norm: float
     bias: float
+    strength: float
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -131,3 +159,5 @@ class AskRankCounts(Question[NDArray[np.int64]]):
 @dataclass(frozen=True)
 class AskResult(Question[tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]]):
     """To ranges: keys and weights, and the evidence of all features."""
+
+    totals: Totals

@@ -21,12 +21,14 @@ from thresher.distributed.modes.robust_messages import (
     LearnAllRows,
     LearnHalves,
     LeftReply,
+    MeasureSizes,
     NonzerosReply,
     PathsReply,
     PurgeFeatures,
     RowsReply,
     ScoreFeatures,
     ScoreReply,
+    SizesReply,
 )
 from thresher.errors import DivergenceError
 from thresher.training.class_weights import class_factors, row_weights
@@ -48,22 +50,25 @@ class RobustPartPiece(Piece):
         match message:
             case CountFeatures():
                 return self._count()
+            case MeasureSizes(norm, features):
+                core = self._rows()
+                core.retain(self._received_keys(received)[0])
+                return StepResult(SizesReply(core.sizes(norm, features, self.threads)))
             case LearnHalves() | LearnAllRows():
                 return self._learn(message, received)
         raise unknown_message(self, message)
 
     def _learn(self, message: LearnHalves | LearnAllRows, received: Sequence[Arrays]) -> StepResult:
         core = self._rows()
-        keys = np.concatenate([self.mode.unpacked(r, sent) for r, sent in enumerate(received)])
-        order = np.argsort(keys)
-        keys, start = keys[order], np.zeros(0)
+        keys, order = self._received_keys(received)
+        start = np.zeros(0)
         if isinstance(message, LearnAllRows) and message.round > 0:
             weights = np.concatenate([sent["weights"] for sent in received])
             start = look_up(core.features(), keys, weights[order].astype(np.float64))
-        elif message.stage == 1:
-            core.retain(keys)
-        else:
+        elif message.stage > 1:
             core.drop(keys)
+        elif isinstance(message, LearnHalves) and not message.retained:
+            core.retain(keys)
         try:
             sums = self._run_paths(core, message, start)
         except DivergenceError as error:
@@ -77,6 +82,15 @@ class RobustPartPiece(Piece):
             columns |= {"z": z[found]} | signs
         return StepResult(reply, self.mode.by_range(core.features()[found], columns))
 
+    def _received_keys(
+        self, received: Sequence[Arrays]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        """Return the features that ranges sent, in increasing order, and that order."""
+        sent = [self.mode.unpacked(r, arrays) for r, arrays in enumerate(received)]
+        keys = np.concatenate([np.zeros(0, np.uint64), *sent])
+        order = np.argsort(keys)
+        return keys[order], order
+
     def _run_paths(
         self,
         core: _core.RobustPart,
@@ -85,21 +99,23 @@ class RobustPartPiece(Piece):
     ) -> _core.PathSums:
         about = message.stage, message.norm
         if isinstance(message, LearnHalves):
-            return core.halves(*about, self.threads)
+            return core.halves(*about, message.bias, self.threads)
         steps = max(int(self.mode.job.params["passes"]) * message.rows, core.refit_steps)
         passes = -(-steps // (max(core.rows, 1) * self.mode.rounds))
-        return core.whole(*about, passes, start, message.bias, self.threads)
+        penalty = message.strength, message.weight
+        return core.whole(*about, passes, start, message.bias, *penalty, self.threads)
 
     def _count(self) -> StepResult:
-        core, (keys, rows, documents, squares) = self._read()
+        core, (keys, rows, documents, squares, sums) = self._read()
         self._core = core
         paths = self.mode.paths(self.number)[1] if core.rows else 0
         counts = {
             "rows": narrow_integers(rows),
             "documents": narrow_integers(documents),
             "squares": squares,
+            "sums": sums.reshape(-1, 3),
         }
-        reply = RowsReply(core.rows, core.norms, core.weights, paths)
+        reply = RowsReply(core.rows, core.norms, core.totals, paths)
         return StepResult(reply, self.mode.by_range(keys, counts))
 
     def _rows(self) -> _core.RobustPart:
@@ -166,7 +182,8 @@ class RobustRangePiece(Piece):
         for part, sent in enumerate(received):
             keys = self.mode.unpacked(self.number, sent)
             counts = sent["rows"].astype(np.int64), sent["documents"].astype(np.int64)
-            core.count(keys, *counts, sent["squares"], self.mode.paths(part)[1])
+            sums = np.ascontiguousarray(sent["sums"]).ravel()
+            core.count(keys, *counts, sent["squares"], sums, self.mode.paths(part)[1])
         admitted = core.admit(self.mode.numbers["min_updates"])
         return StepResult(LeftReply(core.left), [self.mode.packed(admitted)])
 
@@ -196,8 +213,8 @@ class RobustRangePiece(Piece):
         match question:
             case AskRankCounts(tied, prefix, shift, bits):
                 return self._core.histogram(tied, prefix, shift, bits)
-            case AskResult():
-                return self._core.weights(), self._core.findings()
+            case AskResult(totals):
+                return self._core.weights(), self._core.findings(totals)
         raise unknown_message(self, question)
 
     def state(self) -> Arrays:

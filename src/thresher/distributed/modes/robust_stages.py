@@ -11,6 +11,10 @@ bit-identical:
   as good as with one part.)
 - Before the first stage, ranges add up how many rows have each feature, and admit the features that
   enough rows of all parts have. Norms of rows are means over the rows of all parts.
+- If `target_nnz` is not given, each part measures models of different numbers of features on
+  halves of its own rows. The driver adds up the losses of all parts and chooses the number; it is
+  doubled as for one part. With several parts, models of fewer rows are compared: the number can be
+  lower than that of one process, and a weak signal can be missed.
 - After each stage, parts send what their paths found about each feature, and ranges add it up in
   the order of the parts. Means are over the paths of the parts whose rows have the feature: so a
   feature of a single part is not diluted by other parts, which could not learn it. (The intercept
@@ -48,8 +52,10 @@ from thresher.distributed.modes.robust_messages import (
     CountFeatures,
     LearnAllRows,
     LearnHalves,
+    MeasureSizes,
     PurgeFeatures,
     ScoreFeatures,
+    Totals,
 )
 from thresher.distributed.modes.robust_pieces import RobustPartPiece, RobustRangePiece
 from thresher.errors import ParameterError, setting
@@ -158,13 +164,18 @@ class RobustCoordinator(Coordinator):
         self._rows, self._paths = 0, 0  # rows of all parts; paths of the parts that have rows
         self._norm = 0.0  # mean of the squared norms of all rows, with their weights
         self._left, self._target = 0, 0
-        self._bias = 0.0
+        self._first_bias, self._bias = 0.0, 0.0
+        self._strength = 0.0  # of the l2 of the last step; 0: none
+        self._totals: Sequence[float] = (0.0, 0.0, 0.0)
 
     def stage(self, executor: Executor) -> dict[str, Any]:
         """Train the paths; then purge features, or average the weights of those that are left."""
-        if self._stage == 0 and not self._begin(executor):
-            self.done = True
-            return {"rows": 0, "loss": None, "nonzeros": 0}
+        if self._stage == 0:
+            if not self._begin(executor):
+                self.done = True
+                return {"rows": 0, "loss": None, "nonzeros": 0}
+            if self.mode.numbers["target"] == 0 and (ended := self._choose_size(executor)):
+                return ended
         features_are_chosen = self._stage > 0 and self._left <= self._target
         self._stage += 1
         if features_are_chosen:
@@ -175,6 +186,8 @@ class RobustCoordinator(Coordinator):
                     rows=self._rows,
                     norm=self._norm,
                     bias=self._bias,
+                    strength=self._strength,
+                    weight=self._totals[0],
                 )
             )
             self._round += 1
@@ -183,7 +196,10 @@ class RobustCoordinator(Coordinator):
             nonzeros = sum(reply.nonzeros for reply in found)
             self._bias = _total([reply.bias for reply in replies]) / self._paths
         else:
-            replies = executor.step_parts(LearnHalves(self._stage, self._norm))
+            retained = self.mode.numbers["target"] == 0
+            replies = executor.step_parts(
+                LearnHalves(self._stage, self._norm, self._first_bias, retained)
+            )
             self._purge(executor)
             nonzeros = self._left
         weight = _total([reply.weight for reply in replies])
@@ -202,11 +218,24 @@ class RobustCoordinator(Coordinator):
         if self._rows == 0:
             return False
         self._paths = sum(reply.paths for reply in replies)
-        weights = _total([reply.weights for reply in replies])
-        self._norm = _total([reply.norms for reply in replies]) / weights
-        asked = self.mode.numbers["target"]
-        self._target = _core.robust_target(asked, float(self._rows), float(self._left))
+        self._totals = [_total(sums) for sums in zip(*(r.totals for r in replies), strict=True)]
+        self._norm = _total([reply.norms for reply in replies]) / self._totals[0]
+        self._target = int(self.mode.numbers["target"])
         return True
+
+    def _choose_size(self, executor: Executor) -> dict[str, Any] | None:
+        """Choose the number of features; return the report of the last stage if there is none."""
+        weight, _, positive = self._totals
+        self._first_bias = self._bias = _core.log_odds(positive, weight, float(self._rows))
+        table = _core.SizeTable()
+        for reply in executor.step_parts(MeasureSizes(self._norm, self._left)):
+            table.add(reply.table)
+        self._target, self._strength = table.chosen(self._left)
+        if self._target > 0:
+            return None
+        self._stage, self._left, self.done = 1, 0, True
+        loss = table.means[0] if table.sizes else None
+        return {"rows": self._rows * self._paths, "loss": loss, "nonzeros": 0}
 
     def _purge(self, executor: Executor) -> None:
         """Keep the features with the highest scores; if scores are equal, those of lowest keys."""
@@ -223,6 +252,7 @@ class RobustCoordinator(Coordinator):
     # and the mean weight of rows, which is not used any more.
     _SAVED = (
         "_stage", "_round", "_rows", "_paths", "_norm", "_left", "_target", "_bias", "done",
+        "_first_bias", "_strength", "_totals",
     )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
@@ -233,11 +263,15 @@ class RobustCoordinator(Coordinator):
         """Continue from a state."""
         vars(self).update(state)
 
+    def _sums(self) -> Totals:
+        weight, squares, positive = self._totals
+        return weight, squares, positive
+
     def result(self, executor: Executor) -> Learned:
         """Return the weights of all ranges, and the evidence."""
-        weights, findings = zip(*executor.ask_ranges(AskResult()), strict=True)
+        weights, findings = zip(*executor.ask_ranges(AskResult(self._sums())), strict=True)
         keys, values = _sorted(weights)
-        features, probability, updates, purged, documents = _sorted(findings)
+        features, probability, updates, purged, documents, z = _sorted(findings)
         evidence = Evidence(
             indptr=np.array([0, len(features)], np.int64),
             features=features,
@@ -245,6 +279,7 @@ class RobustCoordinator(Coordinator):
             updates=updates,
             purged=purged,
             documents=documents,
+            z=z,
         )
         return Learned([Output(keys, values, self._bias)], evidence)
 
