@@ -8,7 +8,6 @@ import time
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
 for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
@@ -16,7 +15,7 @@ for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 import numpy as np
 
 from experiments.discovery import page
-from experiments.discovery.designs import Design, all_designs
+from experiments.discovery.designs import all_designs
 from experiments.discovery.measuring import measured
 from experiments.discovery.saved import RESULTS, Saved
 
@@ -38,21 +37,20 @@ def run(name: str, repetitions: int, folder: Path, seconds: float) -> str:
     design = next(one for one in all_designs() if one.name == name)
     saved = Saved.of(design, folder)
     began = written = time.monotonic()
-    for number in range(saved.repetitions, repetitions):
+    for number in range(repetitions):
+        forms = [form for form in design.forms if not saved.has(form, number)]
+        if not forms:
+            continue
         if time.monotonic() - began > seconds:
             break
-        saved.runs += _repetition(design, number)
+        rng = np.random.default_rng([number, zlib.crc32(design.name.encode())])
+        drawn = design.draw(rng)
+        saved.runs += [measured(drawn, form, number) for form in forms]
         if time.monotonic() - written > SAVE:
             saved.write()
             written = time.monotonic()
     saved.write()
-    return f"{name}: {saved.repetitions} repetitions, {time.monotonic() - began:.0f} s"
-
-
-def _repetition(design: Design, number: int) -> list[dict[str, Any]]:
-    rng = np.random.default_rng([number, zlib.crc32(design.name.encode())])
-    drawn = design.draw(rng)
-    return [measured(drawn, form, number) for form in design.forms]
+    return f"{name}: {len(saved.runs)} runs, {time.monotonic() - began:.0f} s"
 
 
 def main() -> None:

@@ -99,9 +99,7 @@ def shares(runs: list[Found], key: str, counts: str = "counts") -> tuple[float, 
     counts : {"counts", "joint"}
     """
     share = np.array([run[counts][key][1] / max(1, run[counts][key][0]) for run in runs])
-    power = [
-        (run[counts][key][0] - run[counts][key][1]) / max(1, run["true"]) for run in runs
-    ]
+    power = [(run[counts][key][0] - run[counts][key][1]) / max(1, run["true"]) for run in runs]
     return float(share.mean()), _error(share), float(np.mean(power))
 
 

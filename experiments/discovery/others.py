@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegressionCV
 
-from experiments.discovery.rows import Drawn
+from experiments.discovery.rows import Drawn, counts_of
 from thresher import FTRLClassifier
 from thresher.stability import StabilitySelection
 
@@ -28,7 +28,7 @@ sys.path.insert(0, sys.argv[1])
 import numpy as np
 from knockpy import KnockoffFilter
 data = np.load(sys.argv[2])
-found = KnockoffFilter(ksampler="gaussian", fstat="lasso", fstat_kwargs={"model_type": "logistic"})
+found = KnockoffFilter(ksampler="gaussian", fstat="lsm")
 kept = found.forward(data["X"], data["y"], fdr=float(sys.argv[4]), shrinkage="ledoitwolf")
 np.save(sys.argv[3], np.flatnonzero(kept))
 """
@@ -60,9 +60,22 @@ def l1(drawn: Drawn) -> NDArray[np.intp]:
 
 
 def stability(drawn: Drawn) -> NDArray[np.intp]:
-    """Return the features of stability selection: FTRL with l1, 25 pairs, threshold 0.6."""
+    """Return the features of stability selection: 25 pairs, threshold 0.6, at most 5 false stated.
+
+    A fit selects its q largest weights, in units of the features' values; q is such that the bound
+    of Meinshausen and Buehlmann, q^2 / (0.2 p), is 5.
+    """
+    rows = counts_of(drawn.X)
+    q = int(np.sqrt((rows > 0).sum()))
+    squares = drawn.X.multiply(drawn.X) if sp.issparse(drawn.X) else drawn.X**2
+    size = np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
+
+    def largest(fitted: Any) -> NDArray[np.intp]:
+        found = np.abs(np.asarray(fitted.coef_).ravel()) * size
+        return np.argsort(-found, kind="stable")[:q]
+
     selection = StabilitySelection(
-        FTRLClassifier(l1=1.0, passes=5), pairs=25, refit=False, random_state=0
+        FTRLClassifier(passes=5), pairs=25, support_of=largest, refit=False, random_state=0
     )
     return selection.fit(drawn.X, drawn.y).selected_
 

@@ -145,9 +145,7 @@ def effect(
     return score - score.mean(), w != 0
 
 
-def labels(
-    rng: Generator, score: NDArray[np.float64], share: float = 0.5
-) -> NDArray[np.int64]:
+def labels(rng: Generator, score: NDArray[np.float64], share: float = 0.5) -> NDArray[np.int64]:
     """Return labels 0 and 1; about this share is 1."""
     low, high = -30.0, 30.0
     for _ in range(60):

@@ -43,10 +43,9 @@ class Saved:
         runs = json.loads(path.read_text())["runs"] if path.exists() else []
         return cls(design, path, runs)
 
-    @property
-    def repetitions(self) -> int:
-        """Number of repetitions of all forms."""
-        return len({run["seed"] for run in self.runs})
+    def has(self, form: str, number: int) -> bool:
+        """Return whether a form has a repetition."""
+        return any(run["form"] == form and run["seed"] == number for run in self.runs)
 
     def of_form(self, form: str) -> list[dict[str, Any]]:
         """Return the runs of one form; those of "joint" are crossfits."""
@@ -56,6 +55,7 @@ class Saved:
     def write(self) -> None:
         """Write the results, one run in a line."""
         head = {"name": self.design.name, "title": self.design.title, "kind": self.design.kind}
+        self.runs.sort(key=lambda run: (run["seed"], run["form"]))
         lines = ",\n".join(json.dumps(run) for run in self.runs)
         text = json.dumps(head)[:-1] + f', "runs": [\n{lines}\n]}}\n'
         unfinished = self.path.with_suffix(".unfinished")

@@ -110,13 +110,10 @@ class DiscoveryOf final : public Discovery {
   DiscoverySums sums() const override {
     struct Place {
       std::uint64_t key;
-      FeatureSums sums;
-      const Real *S, *D;
+      const Real* cell;
     };
     std::vector<Place> places;
-    evidence_.each([&](std::uint64_t key, const FeatureSums& sums, const Real* S, const Real* D) {
-      places.push_back({key, sums, S, D});
-    });
+    evidence_.each([&](std::uint64_t key, const Real* cell) { places.push_back({key, cell}); });
     std::sort(places.begin(), places.end(),
               [](const Place& a, const Place& b) { return a.key < b.key; });
     DiscoverySums found;
@@ -131,11 +128,12 @@ class DiscoveryOf final : public Discovery {
         to.push_back(static_cast<float>(from[r]));
     };
     for (const Place& place : places) {
+      const FeatureSums sums = evidence_.sums_of(place.cell);
       found.keys.push_back(place.key);
-      found.rows.push_back(place.sums.rows), found.S.push_back(place.sums.S);
-      found.realised.push_back(place.sums.realised);
-      found.predicted.push_back(place.sums.predicted);
-      copy(place.S, found.redrawn_S), copy(place.D, found.redrawn_D);
+      found.rows.push_back(sums.rows), found.S.push_back(sums.S);
+      found.realised.push_back(sums.realised), found.predicted.push_back(sums.predicted);
+      copy(evidence_.S_of(place.cell), found.redrawn_S);
+      copy(evidence_.D_of(place.cell), found.redrawn_D);
     }
     return found;
   }

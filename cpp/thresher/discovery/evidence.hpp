@@ -109,17 +109,22 @@ class Evidence {
                  has_D() ? second_.data() : nullptr);
   }
 
-  // f(key, sums, S* and D* of the redraws) for every feature that occurred; D* is null in a
-  // regression.
+  // f(key, cell) for every feature that occurred.
   template <class F>
   void each(F&& f) const {
     store_.each([&](std::uint64_t key, const lanes::Cell<Real>& cell) {
-      FeatureSums sums;
-      std::memcpy(&sums, cell.numbers, sizeof sums);
-      if (sums.rows > 0)
-        f(key, sums, cell.numbers + sums_size,
-          has_D() ? cell.numbers + sums_size + padded_ : nullptr);
+      if (sums_of(cell.numbers).rows > 0) f(key, static_cast<const Real*>(cell.numbers));
     });
+  }
+  static FeatureSums sums_of(const Real* cell) {
+    FeatureSums sums;
+    std::memcpy(&sums, cell, sizeof sums);
+    return sums;
+  }
+  // S* and D* of the redraws; D* is null in a regression.
+  const Real* S_of(const Real* cell) const { return cell + sums_size; }
+  const Real* D_of(const Real* cell) const {
+    return has_D() ? cell + sums_size + padded_ : nullptr;
   }
   std::size_t redraws() const { return redraws_; }
   bool has_D() const { return task_ == Task::classification; }

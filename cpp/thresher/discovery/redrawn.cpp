@@ -59,14 +59,18 @@ std::vector<std::int64_t> exceedances(std::span<const float> values,
       std::any_of(thresholds.begin(), thresholds.end(), negative) ||
       !std::is_sorted(thresholds.begin(), thresholds.end()))
     throw std::invalid_argument("values must not be negative, and thresholds must increase");
-  const std::vector<std::uint32_t> bits = sorted_bits(values);
-  std::vector<std::int64_t> counts;
-  counts.reserve(thresholds.size());
-  std::size_t at = 0;
-  for (const float threshold : thresholds) {
-    const auto least = std::bit_cast<std::uint32_t>(threshold + 0.0F);  // -0 becomes 0
-    while (at < bits.size() && bits[at] < least) ++at;
-    counts.push_back(static_cast<std::int64_t>(bits.size() - at));
+  // In parts, which need little memory and stay in the cache.
+  constexpr std::size_t part = std::size_t{1} << 20;
+  std::vector<std::int64_t> counts(thresholds.size());
+  for (std::size_t from = 0; from < values.size(); from += part) {
+    const std::vector<std::uint32_t> bits =
+        sorted_bits(values.subspan(from, std::min(part, values.size() - from)));
+    std::size_t at = 0;
+    for (std::size_t t = 0; t < thresholds.size(); ++t) {
+      const auto least = std::bit_cast<std::uint32_t>(thresholds[t] + 0.0F);  // -0 becomes 0
+      while (at < bits.size() && bits[at] < least) ++at;
+      counts[t] += static_cast<std::int64_t>(bits.size() - at);
+    }
   }
   return counts;
 }

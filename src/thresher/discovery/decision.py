@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from thresher.training.observer import Observer
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
-_COPY = 0.9  # correlation of features that are near-copies
+_COPY = 0.8  # correlation of features that are near-copies
+_COPIES = 0.1  # share of selected features that are near-copies: more is said
 NAMED = 1000  # strongest features of a source whose names are looked up
 
 
@@ -262,7 +263,7 @@ class Decision:
     def _copies_check(self) -> Check:
         share, pair = self._alike
         # With so few redraws, chance alone gives large correlations of some pairs.
-        fine = share <= 0.05
+        fine = share <= _COPIES
         message = f"{share:.0%} of the selected features are near-copies of another one"
         if not fine:
             names = [str(self.names.get(key, key + self.first)) for key in pair]

@@ -341,8 +341,11 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     def _finish(
         self, readings: Readings, source: Source | MatrixSource | None, observer: Observer
     ) -> None:
-        self.take(readings.evidence(), source, observer)
-        self._readings = readings if readings.plan.form == "stream" else None
+        evidence, streams = readings.evidence(), readings.plan.form == "stream"
+        if not streams:
+            readings.cores = []  # the memory is needed for the decision
+        self.take(evidence, source, observer)
+        self._readings = readings if streams else None
 
     def take(
         self,
