@@ -55,8 +55,9 @@ class DiscoveryOf final : public Discovery {
       const double y = rows.label(), h = rows.weight();
       const double F = model.predict(rows);
       evidence_.open(rows);
+      // The first rows are predicted by a model that knows little: their evidence counts less.
       add(rows, number_of(rows, nullptr, first), model.moments(), F, model.pooled(),
-          model.calibration(), found);
+          model.calibration(), std::sqrt(weight_ + h), found);
       model.learn(y, h);
     }
     return found;
@@ -100,7 +101,7 @@ class DiscoveryOf final : public Discovery {
       const auto [sum, weights] = evidence_.predict(fold);
       const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
       const TargetMoments& moments = fits_[fold].moments;
-      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, found);
+      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, 1.0, found);
       calibration_.learn(task_, F, length_of(rows.nonzeros()), target(rows, moments),
                          rows.weight());
     }
@@ -212,12 +213,12 @@ class DiscoveryOf final : public Discovery {
   }
 
   void add(const Rows<Real>& rows, std::uint64_t number, const TargetMoments& moments, double F,
-           const Real* weights, const Calibration& fit, HonestRows& found) {
+           const Real* weights, const Calibration& fit, double counts, HonestRows& found) {
     const double h = rows.weight();
     const double y = target(rows, moments);
     const double l = length_of(rows.nonzeros());
     const double prediction = fit.prediction(task_, F, l);
-    if (h > 0) evidence_.add(number, y, h, F, l, weights, fit);
+    if (h > 0) evidence_.add(number, y, counts * h, F, l, weights, fit);
     if (task_ == Task::classification) {
       const double right = y > 0.5 ? prediction : 1.0 - prediction;
       loss_ -= h * std::log(std::max(right, least_probability));
