@@ -24,10 +24,8 @@ def expected_failures(estimator: FeatureDiscovery) -> dict[str, str]:
 
     In the other cases nothing is selected with so few rows.
     """
-    if estimator.form == "auto" and estimator.task != "regression":
-        return NOT_REPETITIONS
-    dense = "check_sample_weight_equivalence_on_dense_data"
-    return {dense: NOT_REPETITIONS[dense]} if estimator.task == "regression" else {}
+    compared = estimator.form == "auto" and estimator.task != "regression"
+    return NOT_REPETITIONS if compared else {}
 
 
 @pytest.mark.filterwarnings("ignore::thresher.discovery.DiscoveryWarning")
@@ -43,4 +41,7 @@ def expected_failures(estimator: FeatureDiscovery) -> dict[str, str]:
 )
 def test_estimator_checks(estimator: Any, check: Any) -> None:
     """Run one of scikit-learn's checks."""
+    name = getattr(check, "func", check).__name__
+    if estimator.task == "regression" and "sample_weight_equivalence" in name:
+        pytest.skip("15 rows and 27 rows: a regression begins after 20")
     check(estimator)

@@ -49,32 +49,38 @@ def sigmoid(score: Any) -> Any:
     return 1.0 / (1.0 + np.exp(np.minimum(-score, 700.0)))
 
 
+def length(x: Vector) -> float:
+    return float(np.log1p(np.count_nonzero(x)))
+
+
 @dataclass
 class Calibration:
-    """Slope s and intercept c of the pooled prediction, and the variance of the residuals."""
+    """Slope s, intercept c and effect d of the row length l; and the variance of the residuals."""
 
     classifies: bool
     s: float = 1.0
     c: float = 0.0
-    H: Matrix = field(default_factory=lambda: np.diag([10.0, 1.0]))
+    d: float = 0.0
+    H: Matrix = field(default_factory=lambda: np.diag([10.0, 1.0, 10.0]))
     squares: float = 1.0
     weight: float = 1.0
 
-    def p(self, F: Any) -> Any:
-        score = max(0.0, self.s) * np.clip(F, -MOST_SCORE, MOST_SCORE) + self.c
+    def p(self, F: Any, long: float) -> Any:
+        F = np.clip(F, -MOST_SCORE, MOST_SCORE)
+        score = max(0.0, self.s) * F + self.c + self.d * long
         return sigmoid(score) if self.classifies else score
 
     def v(self, p: Any) -> Any:
         return p * (1 - p) if self.classifies else self.squares / self.weight + 0.0 * p
 
-    def learn(self, F: float, y: float, h: float) -> None:
+    def learn(self, F: float, long: float, y: float, h: float) -> None:
         if h == 0:
             return
         F = float(np.clip(F, -MOST_SCORE, MOST_SCORE))
-        p, u = self.p(F), np.array([F, 1.0])
+        p, u = self.p(F, long), np.array([F, 1.0, long])
         self.H = self.H + h * (p * (1 - p) if self.classifies else 1.0) * np.outer(u, u)
         step = h * (y - p) * np.linalg.solve(self.H, u)
-        self.s, self.c = self.s + step[0], self.c + step[1]
+        self.s, self.c, self.d = self.s + step[0], self.c + step[1], self.d + step[2]
         if not self.classifies:
             self.squares += h * (y - p) ** 2
             self.weight += h
@@ -161,7 +167,7 @@ class Model:
             fits = np.exp(-0.5 * g * g / v)
         self._learn_weights(x, w, h * g, h * h * (g * g + 2 * v) / 3)
         self._learn_bias(h * g)
-        self.calibration.learn(F, target, h)
+        self.calibration.learn(F, length(x), target, h)
         self.targets.seen.append((y, h))
         self.shares = self.shares * np.maximum(fits, 1e-9) ** h
         best = self.shares.max()
@@ -205,18 +211,23 @@ class Evidence:
         return cls(*np.zeros((4, width)), *tables, [])
 
     def add(
-        self, x: Vector, y: float, h: float, F: float, w: Vector, fit: Calibration, u: Vector
-    ) -> None:
-        """Add a row of weight h; y is standardised, u are the uniform numbers of the redraws."""
-        whole = fit.p(F)
+        self, x: Vector, y: float, h: float, F: float, w: Vector, fit: Calibration, u: Vector,
+        counts: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Add a row of weight h; y is standardised, u are the uniform numbers of the redraws.
+
+        `counts`: how much its evidence counts, besides its weight.
+        """
+        whole = fit.p(F, length(x))
         if fit.classifies:
             self.loss -= h * np.log(max(whole if y > 0.5 else 1 - whole, 1e-9))
         else:
             self.loss += h * (y - whole) ** 2 / 2
         if h == 0:
             return
+        h = h * counts
         for j in np.flatnonzero(x):
-            p = fit.p(F - w[j] * x[j])
+            p = fit.p(F - w[j] * x[j], length(x))
             e, v, square = y - p, fit.v(p), (h * x[j]) ** 2
             self.rows[j] += 1
             self.S[j] += h * x[j] * e
@@ -234,12 +245,15 @@ def stream(
 ) -> Evidence:  # fmt: skip
     """Predict each row, add its evidence, then learn it."""
     model, found = Model(X.shape[1], classifies), Evidence.empty(X.shape[1], redraws)
+    before = 0.0  # weight of the rows up to this one
     for t in order:
         F, u = model.F(X[t]), uniforms(seed, first + t, redraws)
         target = model.targets.standard(y[t])
+        before += h[t]
         if model.targets.ready:
-            found.add(X[t], target, h[t], F, model.pooled(), model.calibration, u)
-        found.p.append(model.targets.unit(float(model.calibration.p(F))))
+            fit = model.calibration
+            found.add(X[t], target, h[t], F, model.pooled(), fit, u, np.sqrt(before))
+        found.p.append(model.targets.unit(float(model.calibration.p(F, length(X[t])))))
         model.learn(X[t], y[t], h[t])
     found.slope, found.intercept = model.calibration.s, model.calibration.c
     return found
@@ -261,9 +275,9 @@ def crossfit(
         model = models[folds[t]]
         F, u = model.F(X[t]), uniforms(seed, t if numbers is None else numbers[t], redraws)
         target = model.targets.standard(y[t])
-        found.p.append(model.targets.unit(float(fit.p(F))))
+        found.p.append(model.targets.unit(float(fit.p(F, length(X[t])))))
         if model.targets.ready:
             found.add(X[t], target, h[t], F, model.pooled(), fit, u)
-            fit.learn(F, target, h[t])
+            fit.learn(F, length(X[t]), target, h[t])
     found.slope, found.intercept = fit.s, fit.c
     return found

@@ -6,10 +6,13 @@
 //             z_j += h g x_j - (sqrt(n_j') - sqrt(n_j)) w_j / a_kj,   a_kj = a_k / rms(x_j)
 //             w_j = -a_kj soft(z_j, l_k sqrt(n_j)) / sqrt(n_j)
 //             Lanes are pooled by exponential weights of their progressive loss, and the pooled
-//             prediction F is calibrated by a slope and an intercept.
+//             prediction F is calibrated by a slope, an intercept, and an effect of the length of
+//             the row.
 //   evidence  p_tj is the prediction for row t without feature j, from other rows only:
 //             S_j = sum h x (y - p_tj),  V_j = sum h^2 x^2 ((y - p_tj)^2 + 2 p_tj (1 - p_tj)) / 3,
 //             z_j = S_j / sqrt(V_j)
+//             In a stream, h includes the root of the weight of the rows so far: the first rows
+//             are predicted by a model that knows little.
 //   null      R times the same sums with targets that are drawn from p_tj: no model is learned
 //
 // h is the weight of a row. The thresholds are in standard deviations of the sum of gradients, so

@@ -55,8 +55,9 @@ class DiscoveryOf final : public Discovery {
       const double y = rows.label(), h = rows.weight();
       const double F = model.predict(rows);
       evidence_.open(rows);
+      // The first rows are predicted by a model that knows little: their evidence counts less.
       add(rows, number_of(rows, nullptr, first), model.moments(), F, model.pooled(),
-          model.calibration(), found);
+          model.calibration(), std::sqrt(weight_ + h), found);
       model.learn(y, h);
     }
     return found;
@@ -100,9 +101,10 @@ class DiscoveryOf final : public Discovery {
       const auto [sum, weights] = evidence_.predict(fold);
       const double F = fits_[fold].intercept + sum;
       const TargetMoments& moments = fits_[fold].moments;
-      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, found);
+      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, 1.0, found);
       if (task_ == Task::classification || moments.ready())
-        calibration_.learn(task_, F, target(rows, moments), rows.weight());
+        calibration_.learn(task_, F, length_of(rows.nonzeros()), target(rows, moments),
+                           rows.weight());
     }
     return found;
   }
@@ -142,8 +144,9 @@ class DiscoveryOf final : public Discovery {
     const Calibration& fit =
         models_.size() == 1 && models_[0] ? models_[0]->calibration() : calibration_;
     return {{"slope", fit.slope},
-            {"slope_error", 1.0 / std::sqrt(fit.h11 - fit.h10 * fit.h10 / fit.h00)},
+            {"slope_error", fit.slope_error()},
             {"intercept", fit.intercept},
+            {"of_length", fit.of_length},
             {"log_loss", loss_},
             {"weight", weight_},
             {"residual_variance", fit.squares / fit.weight}};
@@ -211,12 +214,13 @@ class DiscoveryOf final : public Discovery {
   }
 
   void add(const Rows<Real>& rows, std::uint64_t number, const TargetMoments& moments, double F,
-           const Real* weights, const Calibration& fit, HonestRows& found) {
+           const Real* weights, const Calibration& fit, double counts, HonestRows& found) {
     const double h = rows.weight();
     const double y = target(rows, moments);
-    const double prediction = fit.prediction(task_, F);
+    const double l = length_of(rows.nonzeros());
+    const double prediction = fit.prediction(task_, F, l);
     const bool ready = task_ == Task::classification || moments.ready();
-    if (h > 0 && ready) evidence_.add(number, y, h, F, weights, fit);
+    if (h > 0 && ready) evidence_.add(number, y, counts * h, F, l, weights, fit);
     if (!ready) {
       found.p.push_back(moments.mean);
     } else if (task_ == Task::classification) {

@@ -38,6 +38,7 @@ class PooledModel {
   double predict(Rows<Real>& rows) {
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     row_ = lanes::cells_of(rows, store_, work_);
+    length_ = length_of(rows.nonzeros());
     weights_.resize(row_.n * lanes_of_model);
     four_.resize(4 * row_.n);
     pooled_.resize(row_.n);
@@ -84,7 +85,7 @@ class PooledModel {
       learn_bias(k, h * g);
     }
     kernels_.close(row_, slope, growth, weights_.data());
-    numbers_.calibration.learn(task_, F_, target, h);
+    numbers_.calibration.learn(task_, F_, length_, target, h);
     if (task_ == Task::regression) numbers_.moments.learn(y, h);
     learn_shares(fits, h);
   }
@@ -178,7 +179,7 @@ class PooledModel {
   typename lanes::LineStore<Real>::Work work_;
   std::vector<Real> weights_, four_, pooled_;
   double scores_[16] = {};
-  double F_ = 0.0;
+  double F_ = 0.0, length_ = 0.0;
 };
 
 }  // namespace thresher::discovery
