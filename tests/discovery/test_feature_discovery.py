@@ -179,8 +179,23 @@ def test_joint_drops_features_that_stand_in(task: str) -> None:
     joint = discovered(form="joint", task=task).fit(X, y)
     both = discovered(task=task).fit(X, y)
     assert set(joint.selected_.tolist()) <= set(both.selected_.tolist())
+    assert {3, 20} & set(joint.selected_.tolist())
+    assert 7 in joint.selected_
     np.testing.assert_array_equal(joint.z_, both.z_)
     assert all(abs(each.wald) >= 1.9 for each in joint.findings())
+
+
+def test_joint_keeps_one_of_each_pair_of_near_copies() -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(3000, 60))
+    X[:, 20:28] = X[:, :8] + 0.1 * rng.normal(size=(3000, 8))
+    y = X[:, :8].sum(axis=1) + rng.logistic(size=3000) > 0
+    plain = discovered().fit(X, y).selected_.tolist()
+    assert {*range(8), *range(20, 28)} <= set(plain)
+    joint = discovered(form="joint").fit(X, y).selected_.tolist()
+    pairs = [column % 20 for column in joint if column < 28 and column % 20 < 8]
+    assert set(pairs) == set(range(8))
+    assert len(pairs) <= 10
 
 
 def test_groups_of_rows_stay_together() -> None:

@@ -57,8 +57,38 @@ def test_weights_and_errors_equal_a_direct_computation(classifies, weighted, spa
     np.testing.assert_allclose(fit.weights[0], weights[:-1], rtol=1e-3, atol=1e-5 * abs(weights[0]))
     np.testing.assert_allclose(fit.intercepts[0], weights[-1], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(fit.wald[0], (weights / errors)[:-1], rtol=1e-3, atol=1e-4)
-    assert fit.stands().tolist()[:3] == [True, True, True]
-    assert not fit.stands(least=1e9).any()
+    pruned, stays = JointFit.pruned(given, y[None], h if weighted else None, classifies=classifies)
+    assert stays.tolist()[:3] == [True, True, True]
+    again = JointFit.of(given[:, stays], y[None], h if weighted else None, classifies=classifies)
+    np.testing.assert_allclose(pruned.wald, again.wald, rtol=1e-6)
+    nothing, none = JointFit.pruned(given, y[None], None, classifies=classifies, least=1e9)
+    assert not none.any()
+    assert nothing.weights.shape == (1, 0)
+
+
+def fitted_again(X, y, classifies, least):
+    """Drop the weakest column, and fit again, until all columns are strong."""
+    kept = list(range(X.shape[1]))
+    while True:
+        strength = np.abs(JointFit.of(X[:, kept], y, None, classifies=classifies).wald).max(axis=0)
+        if strength.min(initial=np.inf) >= least:
+            return kept
+        del kept[int(strength.argmin())]
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_one_column_is_dropped_after_the_other(classifies, outputs):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1500, 10))
+    X = np.c_[X, X + 0.1 * rng.normal(size=X.shape), rng.normal(size=(1500, 15))]
+    f = np.stack([X[:, :6] @ rng.choice([-0.5, 0.5], 6) for _ in range(outputs)])
+    y = f + rng.logistic(size=f.shape)
+    y = (y > 0).astype(float) if classifies else y
+    stays = JointFit.pruned(X, y, None, classifies=classifies)[1]
+    found = np.flatnonzero(stays).tolist()
+    assert found == fitted_again(X, y, classifies, 2.0)
+    assert {column % 10 for column in found if column < 20} >= set(range(6))
 
 
 def test_units_of_targets_and_columns_do_not_matter():

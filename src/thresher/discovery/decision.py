@@ -185,14 +185,13 @@ class Decision:
             return
         X, y, h = gathered(source, self.selected_keys, self.labels)
         classifies = self.task == "classification"
-        fit = JointFit.of(X, y, h, classifies=classifies)
-        stays = fit.stands()
-        if self.options.joint and not stays.all():
+        if self.options.joint:
+            self.joint, stays = JointFit.pruned(X, y, h, classifies=classifies)
             self.chosen = self.chosen[stays]
-            fit = JointFit.of(X[:, stays], y, h, classifies=classifies)
-        self.joint = fit
+        else:
+            self.joint = JointFit.of(X, y, h, classifies=classifies)
         if self.options.refit:
-            self.model = self._model(fit, source)
+            self.model = self._model(self.joint, source)
 
     def _group_by_namespace(self, source: Source | MatrixSource) -> None:
         names = (

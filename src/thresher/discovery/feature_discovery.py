@@ -66,8 +66,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         "crossfit": the model of each fold learns the other folds; rows in memory, or a source that
         can be read twice. "stream": each row is predicted before it is learned; one reading.
         "joint": a crossfit whose selected features are then fitted together; those with a weight
-        less than two standard errors from 0 are dropped, as they stand in for others. "auto":
-        "crossfit" if the rows can be read twice, else "stream".
+        less than two standard errors from 0 are dropped one after the other, as they stand in for
+        others. "auto": "crossfit" if the rows can be read twice, else "stream".
     task : {"auto", "classification", "regression"}, default="auto"
         What the labels are.
     refit : bool, default=False
