@@ -65,10 +65,11 @@ def discover(options: DiscoverOptions) -> int:
     result.write()
     if options.checkpoint is not None:
         clear_leftovers(options.checkpoint)
-        if os.path.exists(options.checkpoint) and not options.keep_checkpoint:
+        kept = options.keep_checkpoint or result.lacks_model  # for --resume with a smaller --fdr
+        if os.path.exists(options.checkpoint) and not kept:
             os.unlink(options.checkpoint)
     result.report()
-    return 0
+    return 1 if result.lacks_model else 0
 
 
 def _discovery(options: DiscoverOptions) -> FeatureDiscovery:

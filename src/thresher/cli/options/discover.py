@@ -227,7 +227,7 @@ def discover(
             "--model",
             "-m",
             metavar="MODEL",
-            help="Fit the selected features together, and write the model to MODEL.",
+            help="Fit the selected features together, at most 2,000, and write the model to MODEL.",
             rich_help_panel=RESULT,
             show_default=False,
         ),
@@ -243,7 +243,8 @@ def discover(
     redrawn from the model. With --fdr 0.1, about 10 % of the selected features are expected to be
     false. If there is no signal, usually nothing is selected. Warnings say when not to trust it.
 
-    Exit codes: 0 success, also if nothing is selected; 1 bad data; 2 bad usage; 130 interrupted.
+    Exit codes: 0 success, also if nothing is selected; 1 bad data, or more features selected than
+    --model can fit (all other files are written); 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
     from thresher.cli.commands.discover import discover as run
