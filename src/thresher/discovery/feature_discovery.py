@@ -230,6 +230,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             )
             readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
+            readings.checks.refuse_one_class(labels.classes)
             try:
                 self._finish(readings, source, run.observer)
             except Stopped:  # while rows were read again

@@ -117,6 +117,8 @@ class Readings:
             width=self.plan.width or self.width,
             names=dict(self.names.names),
             residual_variance=facts[0]["residual_variance"],
+            used=self.checks.rows,
+            positives=tuple(self.checks.sums["y"].tolist()),
         )
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -150,7 +152,6 @@ class Readings:
             checkpointing.interrupt(self, source, options)
         if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
-        self.checks.refuse_one_class(self.labels.classes)
 
     def _run(
         self,

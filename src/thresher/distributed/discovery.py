@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,7 +99,9 @@ def discover(
         else:
             with Cluster.connect(address, workers) as cluster:
                 found = cluster.map(work, items)
-        discovery.take(Evidence.total(found), whole, Observer())
+        evidence = Evidence.total(found)
+        evidence.refuse_one_class()  # a part may have rows of one class
+        discovery.take(evidence, whole, Observer())
     return discovery
 
 
@@ -125,9 +128,8 @@ def _measured(
     memory_limit: int,
 ) -> Evidence:
     """Return the evidence of a part; its redraws have a seed of their own."""
-    readings = Readings(
-        replace(plan, seed=plan.seed + (item.number << 32)), labels, 1, memory_limit
-    )
+    own = deepcopy(labels)  # as on another machine
+    readings = Readings(replace(plan, seed=plan.seed + (item.number << 32)), own, 1, memory_limit)
     readings.run(shuffled_source(discovery, item.shards.source(0), plan), RunOptions())
     return readings.evidence()
 
