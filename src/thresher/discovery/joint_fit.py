@@ -74,6 +74,7 @@ class JointFit:
         y : array of shape (outputs, rows)
             0 and 1 for classes.
         row_weights : array of shape (rows,), optional
+            Importances: only their ratios matter.
         classifies : bool
         """
         with threadpool_limits(1):  # so that the bits do not depend on the number of threads
@@ -141,7 +142,9 @@ class _Design:
     def of(cls, X: Any, row_weights: NDArray[np.float64] | None) -> _Design:
         X = sp.csr_matrix(X, dtype=np.float64)
         rows = X.shape[0]
-        h = np.ones(rows) if row_weights is None else row_weights
+        h = np.ones(rows)
+        if row_weights is not None and (row_weights > 0).any():
+            h = row_weights / row_weights[row_weights > 0].mean()
         squares = X.multiply(X).T @ h / h.sum()
         scale = np.where(squares > 0, np.sqrt(np.maximum(squares, 1e-300)), 1.0)
         D = sp.csr_matrix(sp.hstack([X @ sp.diags(1 / scale), np.ones((rows, 1))]))
@@ -171,11 +174,14 @@ def _newton(D: Any, y: NDArray[np.float64], h: NDArray[np.float64], classifies: 
         if np.abs(step).max(initial=0.0) < _CLOSE:
             break
     inverse = cho_solve(factor, np.eye(len(c)))
-    variance = 1.0
+    covariance = inverse
+    if not (h == 1.0).all():  # a gradient of weight h has the variance h^2 v
+        spread = (transposed @ sp.diags(h * v) @ D).toarray() + np.diag(penalty)
+        covariance = inverse @ spread @ inverse
     if not classifies:
         freedom = max(1.0, h.sum() - len(c))
-        variance = float((h * (y - D @ c) ** 2).sum() / freedom)
-    return Estimate(c, inverse, variance * inverse)
+        covariance = covariance * ((h * (y - D @ c) ** 2).sum() / freedom)
+    return Estimate(c, inverse, covariance)
 
 
 def gathered(
