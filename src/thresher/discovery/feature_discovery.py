@@ -201,8 +201,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         sample_weight : array of shape (rows,), optional
             Weights of the rows.
         groups : array of shape (rows,), optional
-            Rows of one group are always in the same fold, for example copies of an observation or
-            rows of one person; only for a crossfit of rows in memory.
+            Rows of one group are always in the same fold, and share the random number of a redraw:
+            copies of an observation, or rows of one person; for a crossfit of rows in memory.
         classes : array, optional
             All labels of a source. By default the source is read once more to find them, unless
             its first labels are -1 and 1, or 0 and 1.
