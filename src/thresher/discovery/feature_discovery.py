@@ -78,7 +78,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         namespaces of a source with named features.
     shuffle : bool or "auto", default="auto"
         Whether a source is held in memory and read in random order, so that it does not matter if
-        it is sorted. "auto": in a crossfit, if its files have at most 256 MB (compressed: 32 MB).
+        it is sorted. "auto": in a crossfit, if its files have at most 256 MB (compressed or
+        Parquet: 32 MB). The order does not depend on `random_state`.
         Rows in memory are always shuffled in a crossfit.
     folds : int, default=5
         Number of folds of a crossfit.
@@ -93,7 +94,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         Bytes for the models of all folds, 2 GiB by default. If they need more, folds are learned
         one after the other, each with a reading of its own.
     random_state : int, RandomState or None
-        Decides folds, orders and redraws.
+        Decides folds, redraws, and the order of rows in memory.
 
     Attributes
     ----------

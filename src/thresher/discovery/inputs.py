@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.parts import Part, TablePart
 from thresher.data.shuffled import ShuffledSource
 from thresher.discovery.feature_groups import groups_of
 from thresher.discovery.plan import DiscoveryPlan
@@ -206,13 +207,17 @@ def shuffled_source(
 
 def _is_small(source: Source) -> bool:
     """Tell whether the rows of a source may be held in memory."""
-    sizes = [
-        (part.size, str(part.name).endswith((".gz", ".bz2", ".xz", ".zst")))
-        for part in source.parts
-    ]
+    sizes = [(part.size, _is_packed(part)) for part in source.parts]
     if any(size is None for size, _ in sizes):
         return False
     return sum((size or 0) * (8 if packed else 1) for size, packed in sizes) <= _SMALL
+
+
+def _is_packed(part: Part) -> bool:
+    """Tell whether a file is compressed; a Parquet file usually is."""
+    if isinstance(part, TablePart) and part.table.format == "parquet":
+        return True
+    return str(part.name).endswith((".gz", ".bz2", ".xz", ".zst"))
 
 
 def _owner(discovery: FeatureDiscovery) -> str:
