@@ -92,7 +92,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         Number of threads; -1: all processors. The result does not depend on it.
     memory_limit : int, optional
         Bytes for the models of all folds, 2 GiB by default. If they need more, folds are learned
-        one after the other, each with a reading of its own.
+        one after the other, each with a reading of its own; so they are also if it is given, and
+        the number of features is not known before a source is read (a source without `bits`).
     random_state : int, RandomState or None
         Decides folds, redraws, and the order of rows in memory.
 
@@ -226,9 +227,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
             plan = plan_of(self, source, labels)
             source = shuffled_source(self, source, plan)
-            readings = Readings(
-                plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
-            )
+            jobs = threads_of(self.n_jobs, self._owner)
+            readings = Readings(plan, labels, jobs, self.memory_limit)
             readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
             readings.checks.refuse_one_class(labels.classes)

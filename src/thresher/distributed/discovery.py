@@ -89,7 +89,7 @@ def discover(
     with all_or_nothing(discovery):
         labels = labels_of_source(discovery, whole, classes)
         plan = plan_of(discovery, whole, labels)
-        limit = discovery.memory_limit or 1 << 31
+        limit = discovery.memory_limit
         work = functools.partial(
             _measured, discovery=clone(discovery), labels=labels, plan=plan, memory_limit=limit
         )
@@ -125,7 +125,7 @@ def _measured(
     discovery: FeatureDiscovery,
     labels: Labels,
     plan: DiscoveryPlan,
-    memory_limit: int,
+    memory_limit: float | None,
 ) -> Evidence:
     """Return the evidence of a part; its redraws have a seed of their own."""
     own = deepcopy(labels)  # as on another machine

@@ -113,7 +113,8 @@ def discover(
             "--memory",
             metavar="SIZE",
             help="Memory for the models of all folds, such as 500M or 4G. If they need more, folds "
-            "are learned one after the other, each with a reading of its own. Default: 2 GiB.",
+            "are learned one after the other, each with a reading of its own; without --bits also "
+            "if SIZE is given, because the number of features is not known. Default: 2 GiB.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
