@@ -257,6 +257,7 @@ def test_other_labels_from_standard_input(folder):
         (["--redraws", 1], "--redraws must be a whole number from 2 to 1000; got 1"),
         (["--memory", "many"], "--memory must be a size"),
         (["--why", "cat"], "the features of "),
+        (["--form", "joint", "--group-namespaces"], "--form joint drops single features, and"),
         (["--resume"], "--resume needs --checkpoint, the file to continue from"),
         (["--every", "5s"], "--every needs --checkpoint FILE"),
         (["--top", 0], "--top"),

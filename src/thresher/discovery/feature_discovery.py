@@ -75,7 +75,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         one more reading of a source.
     feature_groups : array of shape (features,), or "namespace", optional
         Select whole groups of features: the group of each column. "namespace": groups are the
-        namespaces of a source with named features.
+        namespaces of a source with named features. Not with ``form="joint"``.
     shuffle : bool or "auto", default="auto"
         Whether a source is held in memory and read in random order, so that it does not matter if
         it is sorted. "auto": in a crossfit, if its files have at most 256 MB (compressed or

@@ -150,6 +150,13 @@ def _check_feature_groups(
     groups = discovery.feature_groups
     if groups is None:
         return
+    if discovery.form == "joint":
+        raise ParameterError(
+            "form='joint' drops single features, and feature_groups= selects whole groups: give "
+            "one of them",
+            owner=_owner(discovery),
+            parameter="feature_groups",
+        )
     if isinstance(groups, str):
         if groups != "namespace":
             raise ParameterError(

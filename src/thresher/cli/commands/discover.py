@@ -78,6 +78,11 @@ def _discovery(options: DiscoverOptions) -> FeatureDiscovery:
         raise ParameterError("give --fdr or --expected-false, not both")
     if options.classes is not None and options.task == "regression":
         raise ParameterError("--classes cannot be used with --task regression")
+    if options.form == "joint" and options.group_namespaces:
+        raise ParameterError(
+            "--form joint drops single features, and --group-namespaces selects whole namespaces: "
+            "give one of them"
+        )
     if options.every is not None and options.checkpoint is None:
         raise ParameterError("--every needs --checkpoint FILE")
     return FeatureDiscovery(
