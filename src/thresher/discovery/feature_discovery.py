@@ -109,7 +109,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         Expected share of false features among those at least as strong; and p-values against
         redraws of features that are about as frequent.
     expected_false_ : float
-        Expected number of false features among those selected.
+        Expected number of false features among those selected. With ``form="joint"``, it and
+        `qvalues_` are those before stand-ins are dropped.
     features_ : array of uint64
         The features that occurred.
     selected_groups_ : array
