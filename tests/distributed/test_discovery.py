@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import thresher
 from support.distributed_rows import rows_of, write_shards
 from thresher.discovery import Evidence, FeatureDiscovery
+from thresher.discovery.evidence import calibration
 from thresher.discovery.inputs import labels_of_source, plan_of, shuffled_source
 from thresher.discovery.readings import Readings
 from thresher.distributed import discover
@@ -139,3 +141,18 @@ def test_parts_with_different_labels_are_refused(tmp_path):
     files = write_shards(tmp_path / "mixed", X, y, files=2)
     with pytest.raises(thresher.DataError, match="-1 and 1 in some parts, and 0 and 1 in others"):
         discover(FeatureDiscovery(random_state=0), files, workers=0)
+
+
+def test_the_worst_slope_is_the_farthest_from_1(shards):
+    one = FeatureDiscovery(random_state=3)
+    part = evidence_of(shards.replace("*", "0"), 0, one)
+
+    def with_slope(slope):
+        checks = [check for check in part.checks if check.name != "calibration"]
+        fact = {"slope": slope, "slope_error": 0.01}
+        return replace(part, checks=[*checks, calibration([fact])])
+
+    for slopes, worst in (([2.5, 0.1], 0.1), ([0.4, 3.0], 3.0), ([0.8, 1.1], 0.8)):
+        total = Evidence.total([with_slope(slope) for slope in slopes])
+        assert total.checks[-1].name == "calibration"
+        assert total.checks[-1].value == worst

@@ -63,7 +63,7 @@ class Evidence:
         """Return the evidence of the rows of all parts.
 
         Each part has models of its own, learned from its own rows, and redraws with a seed of its
-        own. A check of the whole is that of the part with the largest number.
+        own. A check of the whole is that of the part where it is worst.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ def calibration(facts: Sequence[Mapping[str, float]]) -> Check:
     facts : sequence of mapping
         Of the core of each output.
     """
-    far = max(facts, key=lambda each: abs(np.log(max(each["slope"], 1e-3))))
+    far = max(facts, key=lambda each: _far(each["slope"]))
     slope, error = far["slope"], far["slope_error"]
     outside = not _SLOPES[0] <= slope <= _SLOPES[1]
     fine = not outside or abs(slope - 1) < 4 * error
@@ -116,7 +116,7 @@ def calibration(facts: Sequence[Mapping[str, float]]) -> Check:
 
 
 def _worst(parts: Sequence[Sequence[Check]], rows: int) -> list[Check]:
-    """Return for each check that of the part with the largest number."""
+    """Return for each check that of the part where it is worst."""
     found = []
     for checks in zip(*parts, strict=True):
         if checks[0].name == "number of rows":
@@ -126,5 +126,14 @@ def _worst(parts: Sequence[Sequence[Check]], rows: int) -> list[Check]:
                 message = f"{rows:,} rows; the smallest part has {least.message}"
             found.append(Check(least.name, float(rows), least.fine, message))
         else:
-            found.append(max(checks, key=lambda check: (not check.fine, abs(check.value))))
+            found.append(max(checks, key=lambda check: (not check.fine, _badness(check))))
     return found
+
+
+def _badness(check: Check) -> float:
+    """Return how far the number of a check is from what it should be."""
+    return _far(check.value) if check.name == "calibration" else abs(check.value)
+
+
+def _far(slope: float) -> float:
+    return float(abs(np.log(max(slope, 1e-3))))
