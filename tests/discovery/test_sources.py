@@ -250,3 +250,22 @@ def test_a_file_that_changes_between_readings(tmp_path: Path, change: str) -> No
     with pytest.raises(DataError, match="changed since it was last read"):
         found.fit(thresher.scan(parts), observer=Changes())
     assert not hasattr(found, "n_rows_")
+
+
+def test_labels_of_sorted_files(tmp_path: Path) -> None:
+    """The first block has one label, which does not tell the others."""
+    X, y = signal("classes", rows=600)
+    classes = np.searchsorted(["a", "b", "c"], y)
+    order = np.argsort(classes, kind="stable")
+    first = int((classes == 0).sum())
+    for labels in ([1, 2, 3], [-1, 0, 1], [0, 1, 1], [-1, 1, 1]):
+        path = written(tmp_path / "rows.svm", X[order], np.array(labels)[classes[order]])
+        source = thresher.scan(split(path, first), zero_based=True)
+        assert discovered(shuffle=True).fit(source).classes_.tolist() == sorted(set(labels))
+    numbers = np.where(np.arange(600) < 100, 1.0, np.random.default_rng(0).normal(size=600))
+    path = written(tmp_path / "rows.svm", X, numbers)
+    found = discovered().fit(thresher.scan(split(path, 50), zero_based=True))
+    assert found.decision_.task == "regression"
+    path = written(tmp_path / "rows.svm", X, np.ones(600, int))
+    with pytest.raises(DataError, match="at least 2 classes"):
+        discovered().fit(thresher.scan(path, zero_based=True))

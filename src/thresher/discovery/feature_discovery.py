@@ -208,7 +208,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             copies of an observation, or rows of one person; for a crossfit of rows in memory.
         classes : array, optional
             All labels of a source. By default the source is read once more to find them, unless
-            its first labels are -1 and 1, or 0 and 1.
+            its first block has both labels -1 and 1, or both 0 and 1.
         observer : thresher.Observer, optional
             Receives progress, and may stop the run.
         checkpoint : path, optional

@@ -57,8 +57,8 @@ def labels_of_rows(discovery: FeatureDiscovery, y: NDArray[Any], classes: Any) -
 def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) -> Labels:
     """Return what converts the labels of a source to targets.
 
-    The first block decides whether it is a classification. Unless its labels are -1 and 1, or 0
-    and 1, the source is read to find all classes.
+    The first block decides whether it is a classification. Unless it has both labels -1 and 1, or
+    both 0 and 1, the source is read to find all classes.
 
     Parameters
     ----------
@@ -82,12 +82,11 @@ def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) 
     words = found.dtype.kind not in "fiub"
     if task == "auto" and not words and not _few(found):
         return NumericLabels()
-    if set(found.tolist()) in _TWO:
-        return TwoClasses(0.0)
-    labels = source.labels()
-    if task == "auto" and not words and not _few(labels):  # later blocks differ from the first
-        return NumericLabels()
-    return ManyClasses(labels, 0.0)
+    if len(found) == 1 or set(found.tolist()) not in _TWO:  # one label: the rows may be sorted
+        found = source.labels()
+        if task == "auto" and not words and not _few(found):  # later blocks differ from the first
+            return NumericLabels()
+    return TwoClasses(0.0) if set(found.tolist()) in _TWO else ManyClasses(found, 0.0)
 
 
 def _few(labels: NDArray[Any]) -> bool:
