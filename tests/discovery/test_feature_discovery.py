@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -315,3 +316,17 @@ def test_a_failed_check_is_a_warning() -> None:
     FeatureDiscovery(random_state=0).fit(X[:60], y[:60], observer=Quiet())
     assert told[0][0].startswith("FeatureDiscovery: number of rows: 60 rows")
     assert all(category is DiscoveryWarning for _, category in told)
+
+
+def test_partial_fit_says_that_there_is_no_model() -> None:
+    X, y = signal(rows=400)
+    found = discovered(refit=True)
+    with pytest.warns(UserWarning, match="partial_fit keeps no rows, so refit=True is ignored"):
+        found.partial_fit(X[:200], y[:200], classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.partial_fit(X[200:], y[200:])  # once is enough
+        discovered().partial_fit(X, y)
+    assert any(not check.fine for check in found.checks_)
+    with pytest.raises(AttributeError, match="rows that can be read again"):
+        _ = found.model_

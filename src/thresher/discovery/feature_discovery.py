@@ -23,7 +23,7 @@ from thresher.discovery import checkpointing
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.inputs import (
-    check_numbers,
+    groups_of_rows,
     labels_of_rows,
     labels_of_source,
     plan_of,
@@ -245,6 +245,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     ) -> Self:
         """Add the evidence of more rows of a stream; see ``form="stream"``.
 
+        Checks that fail give no warning here: look at `checks_` after the last rows. No rows are
+        kept, so there is no model: ``refit=True`` has no effect, and a warning says so.
+
         Parameters
         ----------
         X : CSR matrix, array or DataFrame of shape (rows, features)
@@ -271,7 +274,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             else:
                 source = MatrixSource(X, y, weights)
             readings.partial(source)
-            self._finish(readings, None, Observer())
+            observer = Observer()
+            if first and self.refit:
+                observer.warn(f"{self._owner}: partial_fit keeps no rows, so refit=True is ignored")
+            self._finish(readings, None, observer)
         return self
 
     # ---- input ---------------------------------------------------------------------------------
@@ -297,23 +303,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         source, labels = MatrixSource(X, y, weights), labels_of_rows(self, y, classes)
         if groups is None:
             return source, labels, None
-        if self.form == "stream":
-            raise ParameterError(
-                "groups= is for folds, and form='stream' has none; use form='crossfit'",
-                owner=self._owner,
-                parameter="groups",
-            )
-        check_numbers(self)
-        of_rows = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
-        if of_rows.shape != (X.shape[0],):
-            raise ParameterError("groups must have one entry for each row", owner=self._owner)
-        if len(np.unique(of_rows)) < self.folds:
-            raise ParameterError(
-                f"groups: at least {self.folds} different groups are needed for {self.folds} folds",
-                owner=self._owner,
-                parameter="groups",
-            )
-        return source, labels, of_rows
+        return source, labels, groups_of_rows(self, groups, X.shape[0])
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2

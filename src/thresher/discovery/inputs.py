@@ -54,6 +54,37 @@ def labels_of_rows(discovery: FeatureDiscovery, y: NDArray[Any], classes: Any) -
     return ManyClasses(y if classes is None else classes, 0.0, tidied=False)
 
 
+def groups_of_rows(discovery: FeatureDiscovery, groups: Any, rows: int) -> NDArray[np.int64]:
+    """Return the group of each row as a number; raise ParameterError if folds cannot keep them.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    groups : array of shape (rows,)
+    rows : int
+        Number of rows.
+    """
+    owner = _owner(discovery)
+    if discovery.form == "stream":
+        raise ParameterError(
+            "groups= is for folds, and form='stream' has none; use form='crossfit'",
+            owner=owner,
+            parameter="groups",
+        )
+    check_numbers(discovery)
+    labels, of_rows = np.unique(np.asarray(groups), return_inverse=True)
+    if of_rows.shape != (rows,):
+        raise ParameterError("groups must have one entry for each row", owner=owner)
+    folds = discovery.folds
+    if len(labels) < folds:
+        raise ParameterError(
+            f"groups: at least {folds} different groups are needed for {folds} folds",
+            owner=owner,
+            parameter="groups",
+        )
+    return of_rows.astype(np.int64)
+
+
 def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) -> Labels:
     """Return what converts the labels of a source to targets.
 

@@ -43,7 +43,7 @@ class NearCopies:
     """
 
     at: NDArray[np.intp]
-    redraws: NDArray[np.float32]
+    redraws: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class NearCopies:
     @property
     def enough(self) -> bool:
         """Whether there are enough redraws to tell copies from chance."""
-        return self.redraws.shape[1] >= LEAST
+        return int(self.redraws.shape[1]) >= LEAST
 
     def share(self, chosen: NDArray[np.intp]) -> tuple[float, list[int]]:
         """Return the share of features with a near-copy, and the positions of the nearest pair.
