@@ -9,13 +9,13 @@ import typer
 
 from thresher.cli.options.arguments import (
     LEARNING,
-    LONG_RUNS,
     RESULT,
     Bits,
     Cache,
     Classes,
     Data,
     Format,
+    Html,
     Ignore,
     Interactions,
     Label,
@@ -27,7 +27,11 @@ from thresher.cli.options.arguments import (
     Threads,
     Weight,
     ZeroBased,
+    checkpoint_option,
+    every_option,
+    keep_checkpoint_option,
     reading_of,
+    resume_option,
 )
 from thresher.cli.options.parsed import DiscoverOptions
 
@@ -131,43 +135,12 @@ def discover(
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     cache: Cache = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            help="Write checkpoints to FILE from time to time, and at Ctrl-C.",
-            rich_help_panel=LONG_RUNS,
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            "--every",
-            metavar="TIME",
-            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.",
-            rich_help_panel=LONG_RUNS,
-            show_default=False,
-        ),
-    ] = None,
+    checkpoint: Annotated[str | None, checkpoint_option()] = None,
+    every: Annotated[str | None, every_option()] = None,
     resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue from the checkpoint, to the same result. Give the same options again. "
-            "Without a checkpoint, start from the beginning.",
-            rich_help_panel=LONG_RUNS,
-        ),
+        bool, resume_option(", to the same result. Give the same options again.")
     ] = False,
-    keep_checkpoint: Annotated[
-        bool,
-        typer.Option(
-            "--keep-checkpoint",
-            help="Keep the checkpoint after the results are written.",
-            rich_help_panel=LONG_RUNS,
-        ),
-    ] = False,
+    keep_checkpoint: Annotated[bool, keep_checkpoint_option("the results are written.")] = False,
     top: Annotated[
         int | None,
         typer.Option(
@@ -192,16 +165,7 @@ def discover(
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write the result to FILE as an HTML page that works offline.",
-            rich_help_panel=RESULT,
-            show_default=False,
-        ),
-    ] = None,
+    html: Html = None,
     json: Annotated[
         str | None,
         typer.Option(
