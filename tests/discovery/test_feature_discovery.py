@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -181,8 +182,23 @@ def test_joint_drops_features_that_stand_in(task: str) -> None:
     joint = discovered(form="joint", task=task).fit(X, y)
     both = discovered(task=task).fit(X, y)
     assert set(joint.selected_.tolist()) <= set(both.selected_.tolist())
+    assert {3, 20} & set(joint.selected_.tolist())
+    assert 7 in joint.selected_
     np.testing.assert_array_equal(joint.z_, both.z_)
     assert all(abs(each.wald) >= 1.9 for each in joint.findings())
+
+
+def test_joint_keeps_one_of_each_pair_of_near_copies() -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(3000, 60))
+    X[:, 20:28] = X[:, :8] + 0.1 * rng.normal(size=(3000, 8))
+    y = X[:, :8].sum(axis=1) + rng.logistic(size=3000) > 0
+    plain = discovered().fit(X, y).selected_.tolist()
+    assert {*range(8), *range(20, 28)} <= set(plain)
+    joint = discovered(form="joint").fit(X, y).selected_.tolist()
+    pairs = [column % 20 for column in joint if column < 28 and column % 20 < 8]
+    assert set(pairs) == set(range(8))
+    assert len(pairs) <= 10
 
 
 def test_groups_of_rows_stay_together() -> None:
@@ -352,3 +368,17 @@ def test_words_of_one_long_row_are_not_selected() -> None:
     for seed in range(3):
         found = discovered(random_state=seed).fit(sp.csr_matrix(rows), y)
         assert len(np.flatnonzero(found.selected_ >= 200)) == 0
+
+
+def test_partial_fit_says_that_there_is_no_model() -> None:
+    X, y = signal(rows=400)
+    found = discovered(refit=True)
+    with pytest.warns(UserWarning, match="partial_fit keeps no rows, so refit=True is ignored"):
+        found.partial_fit(X[:200], y[:200], classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.partial_fit(X[200:], y[200:])  # once is enough
+        discovered().partial_fit(X, y)
+    assert any(not check.fine for check in found.checks_)
+    with pytest.raises(AttributeError, match="rows that can be read again"):
+        _ = found.model_

@@ -23,7 +23,7 @@ from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer, order_of
-from thresher.discovery.plan import DiscoveryPlan
+from thresher.discovery.plan import DiscoveryPlan, folds_at_once
 from thresher.discovery.row_checks import RowChecks
 from thresher.discovery.row_facts import RowFacts, combined
 from thresher.discovery.row_weights import RelativeWeights
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
 
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
-_MODEL = 128  # bytes of a feature, about, in float32
 _SMALL = 1e6  # values that the core never refuses
 
 
@@ -51,9 +50,8 @@ class Readings:
         Converts labels to targets; classes have the targets 0 and 1.
     jobs : int
         Number of threads.
-    memory_limit : int
-        Bytes for the models of a crossfit. If they need more, folds are learned one after the
-        other, with one reading for each.
+    memory_limit : int, optional
+        Bytes for the models of a crossfit; see `folds_at_once`.
 
     Attributes
     ----------
@@ -72,7 +70,7 @@ class Readings:
     """
 
     def __init__(
-        self, plan: DiscoveryPlan, labels: Labels, jobs: int = 1, memory_limit: int = 1 << 31
+        self, plan: DiscoveryPlan, labels: Labels, jobs: int = 1, memory_limit: float | None = None
     ) -> None:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
@@ -119,6 +117,8 @@ class Readings:
             width=self.plan.width or self.width,
             names=dict(self.names.names),
             residual_variance=facts[0]["residual_variance"],
+            used=self.checks.rows,
+            positives=tuple(self.checks.sums["y"].tolist()),
         )
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -154,7 +154,6 @@ class Readings:
             checkpointing.interrupt(self, source, options)
         if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
-        self.checks.refuse_one_class(self.labels.classes)
 
     def _run(
         self,
@@ -213,10 +212,8 @@ class Readings:
         if self.plan.form == "stream":
             return [_Phase("stream")]
         folds = list(range(self.plan.folds))
-        size = self.plan.width or source.distinct or 0
         if not self.at_once:  # else the checkpoint of a resumed run says it
-            most = self.memory_limit // max(1, size * _MODEL * len(self.cores))
-            self.at_once = int(min(len(folds), max(1, most)))
+            self.at_once = folds_at_once(self.plan, source, len(self.cores), self.memory_limit)
         step = self.at_once
         learning = [_Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
         return [*learning, _Phase("score")]
