@@ -238,7 +238,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             readings.run(source, run, of_rows)
             readings.checks.refuse_one_class(labels.classes)
             try:
-                self._finish(readings, source, run.observer)
+                self._finish(readings, source, run.observer, run.checkpoint is not None)
             except Stopped:  # while rows were read again
                 checkpointing.interrupt(readings, source, run)
         return self
@@ -337,10 +337,17 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     # ---- results -------------------------------------------------------------------------------
 
     def _finish(
-        self, readings: Readings, source: Source | MatrixSource | None, observer: Observer
+        self,
+        readings: Readings,
+        source: Source | MatrixSource | None,
+        observer: Observer,
+        keeps: bool = True,
     ) -> None:
-        self.take(readings.evidence(), source, observer)
-        self._readings = readings if readings.plan.form == "stream" else None
+        evidence, streams = readings.evidence(), readings.plan.form == "stream"
+        if not streams and not keeps:  # a checkpoint of an interrupted decision needs the state
+            readings.cores = []  # the memory is needed for the decision
+        self.take(evidence, source, observer)
+        self._readings = readings if streams else None
 
     def take(
         self,
