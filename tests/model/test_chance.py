@@ -155,4 +155,5 @@ def test_a_given_size_has_no_words_about_a_signal() -> None:
         assert outputs_without_signal(one) == []
         assert no_signal_text(one) is None
         assert "no signal" not in str(one.why(0))
-        assert "no signal" not in model_page(one).lower()
+        assert "No signal:" not in model_page(one)
+        assert "classes have no signal" not in model_page(one)

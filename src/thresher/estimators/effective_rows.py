@@ -50,6 +50,10 @@ class EffectiveRows:
         self._h2 += float((weights**2).sum())
         self._h4 += float((weights**4).sum())
 
+    def evenness(self) -> float:
+        """Return the factor of the weights: 1 if all are equal."""
+        return self._h2**2 / (self._rows * self._h4) if self._h4 > 0 else 1.0
+
     def numbers(self) -> NDArray[np.float64]:
         """Return the number of each feature; NaN if rounding does not allow to tell."""
         one, two, three, four = self._sums
@@ -58,7 +62,7 @@ class EffectiveRows:
             mean = one / n
             squares = two - n * mean**2
             fourth = four - 4 * mean * three + 6 * mean**2 * two - 3 * n * mean**4
-            found = squares**2 / fourth * (self._h2**2 / (n * self._h4))
+            found = squares**2 / fourth * self.evenness()
             found[~(fourth > 1e-12 * four)] = np.nan
         return np.clip(found, 1.0, n)
 

@@ -213,8 +213,8 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         self._learners = learners
         self._documents = self._documents + _documents(X)
         each = np.ones(X.shape[0]) if weights is None else weights
-        self._positive = self._positive + [each[labels > 0].sum() for labels in targets]
-        self._weight += float(each.sum())
+        self._positive = self._positive + [_total(each[labels > 0]) for labels in targets]
+        self._weight += _total(each)
         if self._effective is not None:
             self._effective.add(X, given)
         history = [*self.history_, *run.history]
@@ -248,17 +248,19 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         found = [learner.findings() for learner in self._learners]
         robust = self._fitted.params["variant"] == "robust"
         features = np.concatenate([keys for keys, *_ in found])
+        indptr = np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64)
+        z = join_known([learner.label_z() if robust else None for learner in self._learners])
         columns = features.astype(np.intp)
         shares = self._positive / self._weight if self._weight > 0 else self._positive * np.nan
         return Evidence(
-            indptr=np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64),
+            indptr=indptr,
             features=features,
             probability=np.concatenate([probability for _, probability, _, _ in found]),
             updates=np.concatenate([updates for _, _, updates, _ in found]),
             purged=np.concatenate([purged for *_, purged in found]),
             documents=self._documents[columns],
-            z=join_known([learner.label_z() if robust else None for learner in self._learners]),
-            rows=None if self._effective is None else self._effective.numbers()[columns],
+            z=z,
+            rows=self._effective_rows(columns, indptr, z, shares),
             shares=shares if robust else None,
             signal=(
                 np.array([learner.has_signal() for learner in self._learners], np.uint8)
@@ -266,6 +268,17 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
                 else None
             ),
         )
+
+    def _effective_rows(
+        self, columns: NDArray[np.intp], indptr: NDArray[np.int64], z: Any, shares: Any
+    ) -> NDArray[np.float64] | None:
+        """Return the effective rows: at least as many as can have this z, if values differ."""
+        if self._effective is None or z is None:
+            return None
+        rarer = np.minimum(shares, 1.0 - shares)
+        odds = np.repeat(rarer / (1.0 - rarer), np.diff(indptr))
+        found = self._effective.numbers()[columns]
+        return np.asarray(np.maximum(found, z**2 * odds * self._effective.evenness()))
 
     def take(self, state: FittedState) -> Self:
         """Set all fitted attributes from a state.
@@ -301,6 +314,11 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
                 learner.restore(saved)
             if self._fitted.weights is None:  # pickled by version 0.1.0
                 self._fitted = self._state(self.history_, self.n_iter_)
+
+
+def _total(numbers: NDArray[np.float64]) -> float:
+    """Return a plain sum, in order: the same bits as on a cluster."""
+    return float(np.cumsum(numbers)[-1]) if len(numbers) else 0.0
 
 
 def _documents(X: Any) -> NDArray[np.int64]:
