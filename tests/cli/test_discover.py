@@ -101,6 +101,19 @@ def test_json_csv_page_and_model_agree(folder, tmp_path):
     assert "rows.vw" in parsed(page).findtext(".//h1")
 
 
+def test_too_many_features_for_a_model(folder, tmp_path, monkeypatch):
+    """The other files are written, and the message says that there is no model."""
+    monkeypatch.setattr("thresher.discovery.decision.MOST", 3)
+    outputs = ("--html", tmp_path / "h", "--json", tmp_path / "j", "--csv", tmp_path / "c")
+    done = called("discover", folder / "rows.vw", *outputs, "-m", tmp_path / "m", code=1)
+    assert left(tmp_path) == ["c", "h", "j"]
+    assert f"no model is written to {tmp_path / 'm'}: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "model ->" not in done.stdout
+    assert f"JSON -> {tmp_path / 'j'}" in done.stdout
+    assert found(tmp_path / "j")["n_selected"] > 3
+
+
 def test_nothing_is_selected_without_signal(folder, tmp_path):
     done = called("discover", folder / "noise.svm", "--json", tmp_path / "r", "-m", tmp_path / "m")
     assert done.stdout.startswith("no feature is selected: the strongest one, ")
@@ -244,6 +257,7 @@ def test_other_labels_from_standard_input(folder):
         (["--redraws", 1], "--redraws must be a whole number from 2 to 1000; got 1"),
         (["--memory", "many"], "--memory must be a size"),
         (["--why", "cat"], "the features of "),
+        (["--form", "joint", "--group-namespaces"], "--form joint drops single features, and"),
         (["--resume"], "--resume needs --checkpoint, the file to continue from"),
         (["--every", "5s"], "--every needs --checkpoint FILE"),
         (["--top", 0], "--top"),

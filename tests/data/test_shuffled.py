@@ -71,6 +71,18 @@ def test_errors_name_the_line_of_the_file(tmp_path):
         list(ShuffledSource(scan(tmp_path / "rows.svm"), 0).blocks())
 
 
+def test_rows_keep_the_number_of_their_file(tmp_path):
+    """Not its path, which is long."""
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    files = [svmlight(folder / f"rows-{k}.svm", rows=40 + k, seed=k) for k in range(3)]
+    (block,) = ShuffledSource(scan(files), 0).blocks()
+    assert block.files.dtype == np.int32
+    assert block.files.nbytes + block.lines.nbytes == block.rows * 12
+    places = {block.place(row) for row in range(block.rows)}
+    assert places == {f"{folder}/rows-{k}.svm:{i + 1}" for k in range(3) for i in range(40 + k)}
+
+
 def test_bad_lines_are_skipped_once(tmp_path):
     file = svmlight(tmp_path / "rows.svm", rows=50)
     file.write_text(file.read_text() + "1 1:x\n")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.discovery_cases import discovered, signal
 from thresher import ParameterError
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.feature_groups import GroupEvidence, groups_of
@@ -53,3 +54,9 @@ def test_groups_without_evidence_have_no_strength():
 def test_groups_of_another_length_are_refused(groups):
     with pytest.raises(ParameterError, match="feature_groups must be the group of each of the 3"):
         groups_of(groups, 3)
+
+
+def test_joint_drops_no_members_of_groups():
+    X, y = signal()
+    with pytest.raises(ParameterError, match=r"form='joint' drops single features, and feature_gr"):
+        discovered(form="joint", feature_groups=np.arange(40) // 4).fit(X, y)

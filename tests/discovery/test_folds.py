@@ -40,8 +40,17 @@ def test_groups_are_not_divided(folds, seed, draw):
     found = FoldDealer(folds, seed).deal(np.arange(200) % 2, groups)
     for group in set(groups.tolist()):
         assert len(set(found[groups == group].tolist())) == 1
-    part = FoldDealer(folds, seed).deal(np.zeros(50, np.int64), groups[150:])
-    np.testing.assert_array_equal(part, found[150:])
+    again = FoldDealer(folds, seed).deal(np.zeros(200, np.int64), groups)
+    np.testing.assert_array_equal(again, found)
+    sizes = np.bincount(found, minlength=folds)
+    assert sizes.max() - sizes.min() <= np.bincount(groups).max()
+
+
+@given(st.integers(2, 9), st.integers(0, 2**63 - 1), st.integers(0, 20))
+def test_few_groups_use_all_folds(folds, seed, more):
+    groups = np.repeat(np.arange(folds + more), np.arange(1, folds + more + 1))
+    found = FoldDealer(folds, seed).deal(np.zeros(len(groups), np.int64), groups)
+    assert set(found.tolist()) == set(range(folds))
 
 
 def test_folds_are_random():
@@ -55,4 +64,9 @@ def test_folds_are_random():
     both = FoldDealer(5, 1).deal(np.arange(5000) % 2)
     assert abs((both[::2] == both[1::2]).mean() - 0.2) < 0.04  # strata differ
     grouped = FoldDealer(5, 3).deal(strata, np.arange(5000))
-    assert np.abs(np.bincount(grouped) / 1000 - 1).max() < 0.1
+    assert np.bincount(grouped).tolist() == [1000] * 5
+    other = FoldDealer(5, 4).deal(strata, np.arange(5000))
+    assert (grouped != other).mean() > 0.75
+    together = np.zeros((5, 5))
+    np.add.at(together, (grouped[:-1], grouped[1:]), 1)
+    assert np.abs(together / 1000 - 0.2).max() < 0.06

@@ -23,6 +23,7 @@ def rows(seed=0, n=400):
 
 def penalised(X, y, h, classifies):
     """Minimise the loss with a penalty of 1 on columns with mean square 1, directly."""
+    h = h / h[h > 0].mean()
     scale = np.r_[np.sqrt(np.average(X**2, axis=0, weights=h)), 1.0]
     D, penalty = np.c_[X, np.ones(len(X))] / scale, np.r_[np.ones(X.shape[1]), 0.0]
 
@@ -39,8 +40,9 @@ def penalised(X, y, h, classifies):
     p = 1 / (1 + np.exp(-(D @ c)))
     v = h * (p * (1 - p) if classifies else 1.0)
     inverse = np.linalg.inv(D.T @ (D * v[:, None]) + np.diag(penalty))
+    spread = D.T @ (D * (h * v)[:, None]) + np.diag(penalty)  # of the gradient
     sd = 1.0 if classifies else np.sqrt((h * (y - D @ c) ** 2).sum() / (h.sum() - len(c)))
-    return c / scale, sd * np.sqrt(np.diag(inverse)) / scale
+    return c / scale, sd * np.sqrt(np.diag(inverse @ spread @ inverse)) / scale
 
 
 @pytest.mark.parametrize("classifies", [True, False])
@@ -57,8 +59,68 @@ def test_weights_and_errors_equal_a_direct_computation(classifies, weighted, spa
     np.testing.assert_allclose(fit.weights[0], weights[:-1], rtol=1e-3, atol=1e-5 * abs(weights[0]))
     np.testing.assert_allclose(fit.intercepts[0], weights[-1], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(fit.wald[0], (weights / errors)[:-1], rtol=1e-3, atol=1e-4)
-    assert fit.stands().tolist()[:3] == [True, True, True]
-    assert not fit.stands(least=1e9).any()
+    pruned, stays = JointFit.pruned(given, y[None], h if weighted else None, classifies=classifies)
+    assert stays.tolist()[:3] == [True, True, True]
+    again = JointFit.of(given[:, stays], y[None], h if weighted else None, classifies=classifies)
+    np.testing.assert_allclose(pruned.wald, again.wald, rtol=1e-6)
+    nothing, none = JointFit.pruned(given, y[None], None, classifies=classifies, least=1e9)
+    assert not none.any()
+    assert nothing.weights.shape == (1, 0)
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_only_ratios_of_weights_matter(classifies):
+    rng, X, signal = rows()
+    y = signal + rng.logistic(size=len(X))
+    y = (y > 0).astype(float)[None] if classifies else y[None]
+    plain = JointFit.of(X, y, None, classifies=classifies)
+    for factor in (1 / 400, 0.01, 100.0):
+        same = JointFit.of(X, y, np.full(len(X), factor), classifies=classifies)
+        np.testing.assert_allclose(same.weights, plain.weights, rtol=1e-9)
+        np.testing.assert_allclose(same.wald, plain.wald, rtol=1e-9)
+    h = rng.choice([0.0, 0.5, 1.0, 3.0], len(X))
+    once, scaled = (JointFit.of(X, y, h * f, classifies=classifies) for f in (1.0, 1e-3))
+    np.testing.assert_allclose(scaled.wald, once.wald, rtol=1e-9)
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+def test_standard_errors_with_weights_are_those_of_many_samples(classifies):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(500, 1))
+    h = rng.choice([0.1, 1.0, 10.0], 500)
+    found, errors = [], []
+    for _ in range(200):
+        y = 0.5 * X[:, 0] + rng.logistic(size=500)
+        y = (y > 0).astype(float)[None] if classifies else y[None]
+        fit = JointFit.of(X, y, h, classifies=classifies)
+        found.append(fit.weights[0, 0])
+        errors.append(fit.weights[0, 0] / fit.wald[0, 0])
+    assert np.mean(errors) == pytest.approx(np.std(found), rel=0.15)
+
+
+def fitted_again(X, y, classifies, least):
+    """Drop the weakest column, and fit again, until all columns are strong."""
+    kept = list(range(X.shape[1]))
+    while True:
+        strength = np.abs(JointFit.of(X[:, kept], y, None, classifies=classifies).wald).max(axis=0)
+        if strength.min(initial=np.inf) >= least:
+            return kept
+        del kept[int(strength.argmin())]
+
+
+@pytest.mark.parametrize("classifies", [True, False])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_one_column_is_dropped_after_the_other(classifies, outputs):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1500, 10))
+    X = np.c_[X, X + 0.1 * rng.normal(size=X.shape), rng.normal(size=(1500, 15))]
+    f = np.stack([X[:, :6] @ rng.choice([-0.5, 0.5], 6) for _ in range(outputs)])
+    y = f + rng.logistic(size=f.shape)
+    y = (y > 0).astype(float) if classifies else y
+    stays = JointFit.pruned(X, y, None, classifies=classifies)[1]
+    found = np.flatnonzero(stays).tolist()
+    assert found == fitted_again(X, y, classifies, 2.0)
+    assert {column % 10 for column in found if column < 20} >= set(range(6))
 
 
 def test_units_of_targets_and_columns_do_not_matter():

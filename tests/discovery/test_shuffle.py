@@ -45,6 +45,18 @@ def test_which_files_are_shuffled(rows, monkeypatch):
     assert shuffles(rows, shuffle=True)
 
 
+def test_a_parquet_file_counts_as_compressed(tmp_path, monkeypatch):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"label": [0, 1] * 500, "a": np.arange(1000.0)})
+    parquet.write_table(table, path, compression="none")
+    size = path.stat().st_size
+    monkeypatch.setattr("thresher.discovery.inputs._SMALL", 8 * size)
+    assert shuffles(path)
+    monkeypatch.setattr("thresher.discovery.inputs._SMALL", 8 * size - 1)
+    assert not shuffles(path)
+
+
 def test_a_sorted_file_gives_the_features_with_effect(rows):
     found = FeatureDiscovery(fdr=0.05, random_state=0).fit(thresher.scan(rows))
     sorted_rows = FeatureDiscovery(fdr=0.05, random_state=0, shuffle=False).fit(thresher.scan(rows))

@@ -14,6 +14,7 @@ import thresher
 from support.discovery_cases import discovered, same_results, signal
 from support.files import pipe, svmlight, vw
 from thresher import DataError, ParameterError
+from thresher.data.writing import write
 from thresher.errors import LabelError, ReadOnceError
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.discovery.DiscoveryWarning")
@@ -83,6 +84,39 @@ def test_blocks_threads_and_folds_change_no_bit(tmp_path: Path, form: str) -> No
     few = thresher.scan(path, bits=6)
     limited, plain = (discovered(form=form, memory_limit=limit).fit(few) for limit in (1, None))
     same_results(limited, plain)
+
+
+class Counted(thresher.Observer):
+    """Notes the number of readings."""
+
+    readings = 0
+
+    def tell(self, event: str, **facts: Any) -> None:
+        self.readings = facts.get("readings", self.readings)
+
+
+def test_a_memory_limit_counts_if_the_number_of_features_is_not_known(tmp_path: Path) -> None:
+    path = vw(tmp_path / "rows.vw", rows=600)
+    whole = discovered().fit(thresher.scan(path))
+
+    def readings(source: Any, **options: Any) -> int:
+        observer = Counted()
+        found = discovered(**options).fit(source, observer=observer)
+        if source.bits is None and not options.get("dtype"):
+            same_results(found, whole)
+        return observer.readings
+
+    assert readings(thresher.scan(path)) == 2
+    assert readings(thresher.scan(path), memory_limit=1 << 20) == 6
+    assert readings(thresher.scan(path), memory_limit=1 << 20, shuffle=True, dtype="float32") == 6
+    enough = 5 * 2**12 * 128
+    assert readings(thresher.scan(path, bits=12), memory_limit=enough) == 2
+    assert readings(thresher.scan(path, bits=12), memory_limit=enough, dtype="float64") == 4
+    assert readings(thresher.scan(path, bits=12), memory_limit=enough / 2) == 4
+    write(thresher.scan(path), str(tmp_path / "rows.cache"), format="cache")
+    cache = thresher.scan(tmp_path / "rows.cache")
+    assert cache.distinct == 41
+    assert readings(cache, memory_limit=1 << 20, dtype="float32") == 2
 
 
 def test_a_stream_that_cannot_be_read_twice() -> None:
@@ -216,3 +250,22 @@ def test_a_file_that_changes_between_readings(tmp_path: Path, change: str) -> No
     with pytest.raises(DataError, match="changed since it was last read"):
         found.fit(thresher.scan(parts), observer=Changes())
     assert not hasattr(found, "n_rows_")
+
+
+def test_labels_of_sorted_files(tmp_path: Path) -> None:
+    """The first block has one label, which does not tell the others."""
+    X, y = signal("classes", rows=600)
+    classes = np.searchsorted(["a", "b", "c"], y)
+    order = np.argsort(classes, kind="stable")
+    first = int((classes == 0).sum())
+    for labels in ([1, 2, 3], [-1, 0, 1], [0, 1, 1], [-1, 1, 1]):
+        path = written(tmp_path / "rows.svm", X[order], np.array(labels)[classes[order]])
+        source = thresher.scan(split(path, first), zero_based=True)
+        assert discovered(shuffle=True).fit(source).classes_.tolist() == sorted(set(labels))
+    numbers = np.where(np.arange(600) < 100, 1.0, np.random.default_rng(0).normal(size=600))
+    path = written(tmp_path / "rows.svm", X, numbers)
+    found = discovered().fit(thresher.scan(split(path, 50), zero_based=True))
+    assert found.decision_.task == "regression"
+    path = written(tmp_path / "rows.svm", X, np.ones(600, int))
+    with pytest.raises(DataError, match="at least 2 classes"):
+        discovered().fit(thresher.scan(path, zero_based=True))

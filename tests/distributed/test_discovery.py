@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import thresher
 from support.distributed_rows import rows_of, write_shards
 from thresher.discovery import Evidence, FeatureDiscovery
+from thresher.discovery.evidence import calibration
 from thresher.discovery.inputs import labels_of_source, plan_of, shuffled_source
 from thresher.discovery.readings import Readings
 from thresher.distributed import discover
@@ -110,3 +112,47 @@ def test_checks_of_parts_are_those_of_the_worst_part(tmp_path):
     failed = {check.name for check in found.checks_ if not check.fine}
     assert "order of labels" in failed
     assert any("order of labels" in str(warning.message) for warning in caught)
+
+
+def test_a_part_may_have_one_class(tmp_path):
+    X, y = rows_of(rows=2000)
+    ones, rest = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    order = np.r_[ones[:500], rest, ones[500:]]  # the first of four files has only label 1
+    for name, labels in (("two", y), ("three", y + 1)):
+        files = write_shards(tmp_path / name, X[order], labels[order], files=4)
+        found = discover(FeatureDiscovery(random_state=0, shuffle=False), files, workers=0)
+        assert found.n_rows_ == 2000
+        assert found.classes_.tolist() == [labels.min(), labels.max()]
+        (number,) = [check for check in found.checks_ if check.name == "number of rows"]
+        assert not number.fine
+        assert "2,000 rows; a part has only 500 rows, 0 of the rarest class" in number.message
+
+
+def test_all_parts_with_one_class_are_refused(tmp_path):
+    X, _ = rows_of(rows=400)
+    files = write_shards(tmp_path / "one", X, np.ones(400, int), files=2)
+    with pytest.raises(thresher.DataError, match=r"at least 2 classes; found \[1\]"):
+        discover(FeatureDiscovery(random_state=0), files, workers=0)
+
+
+def test_parts_with_different_labels_are_refused(tmp_path):
+    X, y = rows_of(rows=400)
+    y = np.r_[y[:200], 2 * y[200:] - 1]
+    files = write_shards(tmp_path / "mixed", X, y, files=2)
+    with pytest.raises(thresher.DataError, match="-1 and 1 in some parts, and 0 and 1 in others"):
+        discover(FeatureDiscovery(random_state=0), files, workers=0)
+
+
+def test_the_worst_slope_is_the_farthest_from_1(shards):
+    one = FeatureDiscovery(random_state=3)
+    part = evidence_of(shards.replace("*", "0"), 0, one)
+
+    def with_slope(slope):
+        checks = [check for check in part.checks if check.name != "calibration"]
+        fact = {"slope": slope, "slope_error": 0.01}
+        return replace(part, checks=[*checks, calibration([fact])])
+
+    for slopes, worst in (([2.5, 0.1], 0.1), ([0.4, 3.0], 3.0), ([0.8, 1.1], 0.8)):
+        total = Evidence.total([with_slope(slope) for slope in slopes])
+        assert total.checks[-1].name == "calibration"
+        assert total.checks[-1].value == worst

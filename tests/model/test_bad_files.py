@@ -213,13 +213,19 @@ DAMAGE: dict[str, Any] = {
         lambda parts: parts | {"updates": parts["updates"][:, None]},
         lambda parts: parts | {"z": parts["z"][:-1]},
         lambda parts: parts | {"z": parts["z"].astype(np.float32)},
+        lambda parts: parts | {"rows": parts["rows"][1:]},
+        lambda parts: parts | {"shares": parts["shares"][1:]},
+        lambda parts: parts | {"signal": parts["signal"].astype(np.int64)},
     ],
+    "a share outside": [lambda parts: parts | {"shares": parts["shares"] - 1.0}],
+    "rows that are not possible": [lambda parts: parts | {"rows": parts["rows"] * 0.0}],
     "too large": [lambda parts: parts | {"features": parts["features"] + np.uint64(1)}],
     "not increasing": [
         lambda parts: parts | {"features": parts["features"][::-1].copy()},
         lambda parts: parts | {"features": np.zeros_like(parts["features"])},
     ],
 }
+EVIDENCE_ARRAYS = (*evidence.KINDS, *evidence.MORE)
 
 
 @pytest.mark.parametrize("message", DAMAGE)
@@ -228,7 +234,7 @@ def test_evidence_that_does_not_match_the_model(message: str, path: Path) -> Non
     assert model.evidence is not None
     model.save(path)
     for change in (dict, *DAMAGE[message]):
-        parts = change({name: getattr(model.evidence, name) for name in (*evidence.KINDS, "z")})
+        parts = change({name: getattr(model.evidence, name) for name in EVIDENCE_ARRAYS})
         replace(model, evidence=evidence.Evidence(**parts)).save(path)
         if change is dict:
             assert thresher.load(path).why(3, "oak") == model.why(3, "oak")

@@ -26,6 +26,7 @@ STEPS = np.repeat([0.03, 0.1, 0.3, 1.0], 3)
 THRESHOLDS = np.tile([1.0, 2.0, 3.0], 4)
 LANES = 12
 MOST_SCORE, MOST_TARGET = 30.0, 1e6
+FIRST_ROWS = 20  # of a regression: they only give the scale of the targets
 WORD = (1 << 64) - 1
 
 
@@ -48,31 +49,38 @@ def sigmoid(score: Any) -> Any:
     return 1.0 / (1.0 + np.exp(np.minimum(-score, 700.0)))
 
 
+def length(x: Vector) -> float:
+    return float(np.log1p(np.count_nonzero(x)))
+
+
 @dataclass
 class Calibration:
-    """Slope s and intercept c of the pooled prediction, and the variance of the residuals."""
+    """Slope s, intercept c and effect d of the row length l; and the variance of the residuals."""
 
     classifies: bool
     s: float = 1.0
     c: float = 0.0
-    H: Matrix = field(default_factory=lambda: np.diag([10.0, 1.0]))
+    d: float = 0.0
+    H: Matrix = field(default_factory=lambda: np.diag([10.0, 1.0, 10.0]))
     squares: float = 1.0
     weight: float = 1.0
 
-    def p(self, F: Any) -> Any:
-        score = max(0.0, self.s) * F + self.c
+    def p(self, F: Any, long: float) -> Any:
+        F = np.clip(F, -MOST_SCORE, MOST_SCORE)
+        score = max(0.0, self.s) * F + self.c + self.d * long
         return sigmoid(score) if self.classifies else score
 
     def v(self, p: Any) -> Any:
         return p * (1 - p) if self.classifies else self.squares / self.weight + 0.0 * p
 
-    def learn(self, F: float, y: float, h: float) -> None:
+    def learn(self, F: float, long: float, y: float, h: float) -> None:
         if h == 0:
             return
-        p, u = self.p(F), np.array([F, 1.0])
+        F = float(np.clip(F, -MOST_SCORE, MOST_SCORE))
+        p, u = self.p(F, long), np.array([F, 1.0, long])
         self.H = self.H + h * (p * (1 - p) if self.classifies else 1.0) * np.outer(u, u)
         step = h * (y - p) * np.linalg.solve(self.H, u)
-        self.s, self.c = self.s + step[0], self.c + step[1]
+        self.s, self.c, self.d = self.s + step[0], self.c + step[1], self.d + step[2]
         if not self.classifies:
             self.squares += h * (y - p) ** 2
             self.weight += h
@@ -92,6 +100,11 @@ class Targets:
         mean = float(y[0] + np.average(y - y[0], weights=h))  # equal targets have sd 0
         return mean, float(np.sqrt(np.average((y - mean) ** 2, weights=h)))
 
+    @property
+    def ready(self) -> bool:
+        """Whether there are enough targets for their standard deviation."""
+        return self.classifies or len(self.seen) >= FIRST_ROWS
+
     def standard(self, y: float) -> float:
         if self.classifies:
             return y
@@ -103,7 +116,7 @@ class Targets:
         if self.classifies:
             return p
         mean, sd = self.moments()
-        return mean + p * sd
+        return mean + p * sd if self.ready else mean
 
 
 class Model:
@@ -135,10 +148,13 @@ class Model:
         return self.pool @ self.weights()
 
     def F(self, x: Vector) -> float:
-        return float(np.clip(self.pool @ (self.weights() @ x + self.bias), -MOST_SCORE, MOST_SCORE))
+        return float(self.pool @ (self.weights() @ x + self.bias))
 
     def learn(self, x: Vector, y: float, h: float) -> None:
         if h == 0:
+            return
+        if not self.targets.ready:
+            self.targets.seen.append((y, h))
             return
         F, w = self.F(x), self.weights()
         target, f = self.targets.standard(y), w @ x + self.bias
@@ -151,7 +167,7 @@ class Model:
             fits = np.exp(-0.5 * g * g / v)
         self._learn_weights(x, w, h * g, h * h * (g * g + 2 * v) / 3)
         self._learn_bias(h * g)
-        self.calibration.learn(F, target, h)
+        self.calibration.learn(F, length(x), target, h)
         self.targets.seen.append((y, h))
         self.shares = self.shares * np.maximum(fits, 1e-9) ** h
         best = self.shares.max()
@@ -195,18 +211,23 @@ class Evidence:
         return cls(*np.zeros((4, width)), *tables, [])
 
     def add(
-        self, x: Vector, y: float, h: float, F: float, w: Vector, fit: Calibration, u: Vector
-    ) -> None:
-        """Add a row of weight h; y is standardised, u are the uniform numbers of the redraws."""
-        whole = fit.p(F)
+        self, x: Vector, y: float, h: float, F: float, w: Vector, fit: Calibration, u: Vector,
+        counts: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Add a row of weight h; y is standardised, u are the uniform numbers of the redraws.
+
+        `counts`: how much its evidence counts, besides its weight.
+        """
+        whole = fit.p(F, length(x))
         if fit.classifies:
             self.loss -= h * np.log(max(whole if y > 0.5 else 1 - whole, 1e-9))
         else:
             self.loss += h * (y - whole) ** 2 / 2
         if h == 0:
             return
+        h = h * counts
         for j in np.flatnonzero(x):
-            p = fit.p(F - w[j] * x[j])
+            p = fit.p(F - w[j] * x[j], length(x))
             e, v, square = y - p, fit.v(p), (h * x[j]) ** 2
             self.rows[j] += 1
             self.S[j] += h * x[j] * e
@@ -224,11 +245,15 @@ def stream(
 ) -> Evidence:  # fmt: skip
     """Predict each row, add its evidence, then learn it."""
     model, found = Model(X.shape[1], classifies), Evidence.empty(X.shape[1], redraws)
+    before = 0.0  # weight of the rows up to this one
     for t in order:
         F, u = model.F(X[t]), uniforms(seed, first + t, redraws)
         target = model.targets.standard(y[t])
-        found.add(X[t], target, h[t], F, model.pooled(), model.calibration, u)
-        found.p.append(model.targets.unit(float(model.calibration.p(F))))
+        before += h[t]
+        if model.targets.ready:
+            fit = model.calibration
+            found.add(X[t], target, h[t], F, model.pooled(), fit, u, np.sqrt(before))
+        found.p.append(model.targets.unit(float(model.calibration.p(F, length(X[t])))))
         model.learn(X[t], y[t], h[t])
     found.slope, found.intercept = model.calibration.s, model.calibration.c
     return found
@@ -250,8 +275,9 @@ def crossfit(
         model = models[folds[t]]
         F, u = model.F(X[t]), uniforms(seed, t if numbers is None else numbers[t], redraws)
         target = model.targets.standard(y[t])
-        found.add(X[t], target, h[t], F, model.pooled(), fit, u)
-        found.p.append(model.targets.unit(float(fit.p(F))))
-        fit.learn(F, target, h[t])
+        found.p.append(model.targets.unit(float(fit.p(F, length(X[t])))))
+        if model.targets.ready:
+            found.add(X[t], target, h[t], F, model.pooled(), fit, u)
+            fit.learn(F, length(X[t]), target, h[t])
     found.slope, found.intercept = fit.s, fit.c
     return found

@@ -55,8 +55,9 @@ class DiscoveryOf final : public Discovery {
       const double y = rows.label(), h = rows.weight();
       const double F = model.predict(rows);
       evidence_.open(rows);
+      // The first rows are predicted by a model that knows little: their evidence counts less.
       add(rows, number_of(rows, nullptr, first), model.moments(), F, model.pooled(),
-          model.calibration(), found);
+          model.calibration(), std::sqrt(weight_ + h), found);
       model.learn(y, h);
     }
     return found;
@@ -98,10 +99,12 @@ class DiscoveryOf final : public Discovery {
       check_fold(fold);
       evidence_.open(rows);
       const auto [sum, weights] = evidence_.predict(fold);
-      const double F = std::clamp(fits_[fold].intercept + sum, -largest_score, largest_score);
+      const double F = fits_[fold].intercept + sum;
       const TargetMoments& moments = fits_[fold].moments;
-      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, found);
-      calibration_.learn(task_, F, target(rows, moments), rows.weight());
+      add(rows, number_of(rows, numbers, first), moments, F, weights, calibration_, 1.0, found);
+      if (task_ == Task::classification || moments.ready())
+        calibration_.learn(task_, F, length_of(rows.nonzeros()), target(rows, moments),
+                           rows.weight());
     }
     return found;
   }
@@ -141,8 +144,9 @@ class DiscoveryOf final : public Discovery {
     const Calibration& fit =
         models_.size() == 1 && models_[0] ? models_[0]->calibration() : calibration_;
     return {{"slope", fit.slope},
-            {"slope_error", 1.0 / std::sqrt(fit.h11 - fit.h10 * fit.h10 / fit.h00)},
+            {"slope_error", fit.slope_error()},
             {"intercept", fit.intercept},
+            {"of_length", fit.of_length},
             {"log_loss", loss_},
             {"weight", weight_},
             {"residual_variance", fit.squares / fit.weight}};
@@ -210,12 +214,16 @@ class DiscoveryOf final : public Discovery {
   }
 
   void add(const Rows<Real>& rows, std::uint64_t number, const TargetMoments& moments, double F,
-           const Real* weights, const Calibration& fit, HonestRows& found) {
+           const Real* weights, const Calibration& fit, double counts, HonestRows& found) {
     const double h = rows.weight();
     const double y = target(rows, moments);
-    const double prediction = fit.prediction(task_, F);
-    if (h > 0) evidence_.add(number, y, h, F, weights, fit);
-    if (task_ == Task::classification) {
+    const double l = length_of(rows.nonzeros());
+    const double prediction = fit.prediction(task_, F, l);
+    const bool ready = task_ == Task::classification || moments.ready();
+    if (h > 0 && ready) evidence_.add(number, y, counts * h, F, l, weights, fit);
+    if (!ready) {
+      found.p.push_back(moments.mean);
+    } else if (task_ == Task::classification) {
       const double right = y > 0.5 ? prediction : 1.0 - prediction;
       loss_ -= h * std::log(std::max(right, least_probability));
       found.p.push_back(prediction);
@@ -259,8 +267,10 @@ class DiscoveryOf final : public Discovery {
     double norm = 0.0;
     for (std::size_t k = 0; k < rows.count(); ++k)
       norm += static_cast<double>(rows.values()[k]) * static_cast<double>(rows.values()[k]);
-    if (norm < (sizeof(Real) == 4 ? 1e30 : 1e250)) return;
+    const double h = std::max(1.0, rows.weight());
+    if (h * h * norm < (sizeof(Real) == 4 ? 1e30 : 1e250)) return;
     rows.check_values();
+    if (h > 1e6) throw DataError(rows.row(), "its weight is too large for feature discovery");
     throw DataError(rows.row(), "its values are too large for feature discovery; scale them");
   }
 

@@ -1,8 +1,8 @@
 // Feature discovery for one output: models, evidence, and the two ways to read the rows.
 //
 //   stream    each row adds its evidence, then the model learns it: one reading
-//   crossfit  the model of a fold learns all rows of the other folds; when all have learned, each row
-//             adds its evidence with the model of its own fold: two readings
+//   crossfit  the model of a fold learns all rows of the other folds; when all have learned, each
+//             row adds its evidence with the model of its own fold: two readings
 #pragma once
 
 #include <cstddef>
@@ -59,9 +59,10 @@ class Discovery {
                      std::size_t fold) = 0;
   // Ends the learning of a fold: keeps its weights, and releases the memory of its model.
   virtual void finish(std::size_t fold) = 0;
-  // Adds the evidence of the rows, each with the model of its fold. Row r has the number numbers[r],
-  // or first + r if it is null: rows of one group have the same number, and the same redraws; all folds are finished. Slope and
-  // intercept of the predictions are learned row by row, after the evidence of a row.
+  // Adds the evidence of the rows, each with the model of its fold; all folds are finished. Slope
+  // and intercept of the predictions are learned row by row, after the evidence of a row. Row r has
+  // the number numbers[r], or first + r if it is null: rows of one group have the same number, and
+  // so the same redraws.
   virtual HonestRows score(const Batch& batch, const Visit& visit, const std::int64_t* folds,
                            const std::int64_t* numbers, std::uint64_t first) = 0;
 

@@ -1,8 +1,9 @@
-// The evidence of each feature: sums over rows of its products with honest residuals, and the same sums
-// with redrawn targets.
+// The evidence of each feature: sums over rows of its products with honest residuals, and the same
+// sums with redrawn targets.
 //
-// A redrawn target is y* = 1[u < p_tj] with one uniform number u per row and redraw; in a regression,
-// the residual changes its sign with probability 1/2. With b = y* - p_tj, the sums of a redraw are
+// A redrawn target is y* = 1[u < p_tj] with one uniform number u per row and redraw; in a
+// regression, the residual changes its sign with probability 1/2. With b = y* - p_tj, the sums of a
+// redraw are
 //
 //   S* = sum h x b,   D* = sum h^2 x^2 (1 - 2 p) b,   V* = VP + D* / 3
 //
@@ -81,14 +82,15 @@ class Evidence {
   }
 
   // Adds the row. t: its number, for the redraws; y: 0 or 1, or a standardised target; F: the
-  // pooled prediction; w: the pooled weights of its nonzeros.
-  void add(std::uint64_t t, double y, double h, double F, const Real* w, const Calibration& fit) {
+  // pooled prediction; l: the length of the row; w: the pooled weights of its nonzeros.
+  void add(std::uint64_t t, double y, double h, double F, double l, const Real* w,
+           const Calibration& fit) {
     draw_uniforms(t);
-    const double all = fit.prediction(task_, F);  // the prediction with all features
-    bool shared = false;                          // whether some feature has the weight 0
+    const double all = fit.prediction(task_, F, l);  // the prediction with all features
+    bool shared = false;                             // whether some feature has the weight 0
     for (std::size_t k = 0; k < row_.n; ++k) {
       const double x = static_cast<double>(row_.x[k]), weight = static_cast<double>(w[k]);
-      const double p = weight == 0.0 ? all : fit.prediction(task_, F - weight * x);
+      const double p = weight == 0.0 ? all : fit.prediction(task_, F - weight * x, l);
       sum(k, x, h, y - p, fit.variance(task_, p));
       const Real first = static_cast<Real>(h * x);
       const Real second = static_cast<Real>(h * h * x * x * (1.0 - 2.0 * p));

@@ -38,6 +38,7 @@ class PooledModel {
   double predict(Rows<Real>& rows) {
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
     row_ = lanes::cells_of(rows, store_, work_);
+    length_ = length_of(rows.nonzeros());
     weights_.resize(row_.n * lanes_of_model);
     four_.resize(4 * row_.n);
     pooled_.resize(row_.n);
@@ -52,7 +53,7 @@ class PooledModel {
       scores_[k] += numbers_.bias[k];
       F += shares[k] * scores_[k];
     }
-    return F_ = std::clamp(F, -largest_score, largest_score);
+    return F_ = F;
   }
   // The mean of the lanes' weights by their shares, for each nonzero of the row.
   const Real* pooled() const { return pooled_.data(); }
@@ -60,6 +61,10 @@ class PooledModel {
   // A step from the row that was predicted last. y: 0 or 1; any number in a regression.
   void learn(double y, double h) {
     if (!(h > 0)) return;
+    if (task_ == Task::regression && !numbers_.moments.ready()) {
+      numbers_.moments.learn(y, h);
+      return;
+    }
     const double target = task_ == Task::regression ? numbers_.moments.standard(y) : y;
     Real slope[lanes_of_model], growth[lanes_of_model];
     double fits[lanes_of_model];  // how well a lane predicts the target, from 0 to 1
@@ -80,7 +85,7 @@ class PooledModel {
       learn_bias(k, h * g);
     }
     kernels_.close(row_, slope, growth, weights_.data());
-    numbers_.calibration.learn(task_, F_, target, h);
+    numbers_.calibration.learn(task_, F_, length_, target, h);
     if (task_ == Task::regression) numbers_.moments.learn(y, h);
     learn_shares(fits, h);
   }
@@ -174,7 +179,7 @@ class PooledModel {
   typename lanes::LineStore<Real>::Work work_;
   std::vector<Real> weights_, four_, pooled_;
   double scores_[16] = {};
-  double F_ = 0.0;
+  double F_ = 0.0, length_ = 0.0;
 };
 
 }  // namespace thresher::discovery

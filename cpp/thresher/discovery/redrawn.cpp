@@ -9,8 +9,8 @@
 namespace thresher::discovery {
 namespace {
 
-// Sorts floats that are not negative: their bits have the same order. A radix sort is several times as
-// fast as a comparison sort of so many numbers.
+// Sorts floats that are not negative: their bits have the same order. A radix sort is several times
+// as fast as a comparison sort of so many numbers.
 std::vector<std::uint32_t> sorted_bits(std::span<const float> values) {
   constexpr int digit = 11;
   constexpr std::size_t buckets = std::size_t{1} << digit;

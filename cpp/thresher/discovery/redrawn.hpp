@@ -13,8 +13,8 @@ namespace thresher::discovery {
 std::vector<float> redrawn_z(std::span<const float> S, std::span<const float> D,
                              std::span<const double> variance);
 
-// For each threshold, the number of values that are at least as large. Values and thresholds are not
-// negative; thresholds increase.
+// For each threshold, the number of values that are at least as large. Values and thresholds are
+// not negative; thresholds increase.
 std::vector<std::int64_t> exceedances(std::span<const float> values,
                                       std::span<const float> thresholds);
 

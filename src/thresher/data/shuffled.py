@@ -58,11 +58,12 @@ class ShuffledSource(Source):
 
 @dataclass
 class _Shuffled:
-    """Rows in memory, their order, and the file and line of each row."""
+    """Rows in memory, their order, and the file (its place in `paths`) and line of each row."""
 
     rows: InMemoryRows
     order: NDArray[np.int64]
-    files: NDArray[np.str_]
+    paths: list[str]
+    files: NDArray[np.int32]
     lines: NDArray[np.int64]
 
 
@@ -70,12 +71,13 @@ class _Shuffled:
 class _ShuffledBlock(Block):
     """A block whose rows may come from different files."""
 
-    files: NDArray[np.str_] = field(default_factory=lambda: np.zeros(0, str))
+    paths: list[str] = field(default_factory=list)
+    files: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
 
     def place(self, row: int) -> str:
         """Return the place of a row for an error."""
         assert self.lines is not None
-        return f"{self.files[row]}:{self.lines[row]}"
+        return f"{self.paths[self.files[row]]}:{self.lines[row]}"
 
 
 class _ShuffledPart(Part):
@@ -122,21 +124,23 @@ class _ShuffledPart(Part):
             yield self._block(kept, kept.order[first : first + _ROWS], first, wanted.dtype)
 
     def _read(self) -> _Shuffled:
-        lines: list[int] = []
-        files: list[NDArray[np.str_]] = []
+        lines: list[NDArray[np.int64]] = []
+        files: list[NDArray[np.int32]] = []
+        names: dict[str, int] = {}
 
         def count(block: Block) -> None:
             if self.waiting is not None:
                 self.waiting()
-            lines.extend(
-                block.native.line(row) if block.lines is None else int(block.lines[row])
-                for row in range(block.rows)
-            )
-            files.append(np.full(block.rows, block.file))
+            numbers: Any = block.lines
+            if numbers is None:
+                numbers = [block.native.line(row) for row in range(block.rows)]
+            lines.append(np.array(numbers, np.int64))
+            file = names.setdefault(block.file, len(names))
+            files.append(np.full(block.rows, file, np.int32))
 
         rows = gather(self.source, count)
         order = np.random.default_rng(self.seed).permutation(len(rows.labels))
-        return _Shuffled(rows, order, np.concatenate(files), np.array(lines))
+        return _Shuffled(rows, order, list(names), np.concatenate(files), np.concatenate(lines))
 
     def _block(self, kept: _Shuffled, at: NDArray[np.int64], first: int, dtype: str) -> Block:
         rows = kept.rows
@@ -155,4 +159,6 @@ class _ShuffledPart(Part):
             first_line=first + 1,
         )
         end = Position(0, first // _ROWS + 1, first + len(at))
-        return _ShuffledBlock(native, self.name, end, words, kept.lines[at], files=kept.files[at])
+        return _ShuffledBlock(
+            native, self.name, end, words, kept.lines[at], paths=kept.paths, files=kept.files[at]
+        )

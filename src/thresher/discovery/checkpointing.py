@@ -54,6 +54,7 @@ def write(readings: Readings, source: Source | MatrixSource, options: RunOptions
         "position": None if at is None else at.to_json(),
         "blocks": readings.blocks,
         "dealer": readings.dealer.state,
+        "weights": [readings.weights.total, readings.weights.rows],
         "digests": readings.digests.state,
         "checks": readings.checks.state,
         "facts": readings.facts is not None,
@@ -128,6 +129,7 @@ def resume(readings: Readings, source: Source | MatrixSource, options: RunOption
     readings.width, readings.blocks = int(about["width"]), about["blocks"]
     at = about["position"]
     readings.position = None if at is None else Position.from_json(at)
+    readings.weights.total, readings.weights.rows = about["weights"]
     readings.dealer.state, readings.digests.state = about["dealer"], about["digests"]
     readings.checks.restore(about["checks"], hashes)
     if about["facts"]:

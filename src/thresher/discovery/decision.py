@@ -15,6 +15,7 @@ from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_groups import GroupEvidence, groups_of
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
+from thresher.discovery.near_copies import LEAST, NearCopies
 from thresher.discovery.row_checks import Check
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import ParameterError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from thresher.training.observer import Observer
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
-_COPY = 0.8  # correlation of features that are near-copies
 _COPIES = 0.1  # share of selected features that are near-copies: more is said
 NAMED = 1000  # strongest features of a source whose names are looked up
 
@@ -105,7 +105,8 @@ class Decision:
         if options.groups is not None and not isinstance(options.groups, str):
             self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
-        self._alike = self._copies(sums)
+        self._copies = NearCopies.of(sums, self.chosen, np.abs(self.z))
+        self._sums = sums if isinstance(options.groups, str) else []
         self.checks = [*evidence.checks, self._copies_check()]
         self._known = evidence.names
 
@@ -186,14 +187,13 @@ class Decision:
             return
         X, y, h = gathered(source, self.selected_keys, self.labels)
         classifies = self.task == "classification"
-        fit = JointFit.of(X, y, h, classifies=classifies)
-        stays = fit.stands()
-        if self.options.joint and not stays.all():
+        if self.options.joint:
+            self.joint, stays = JointFit.pruned(X, y, h, classifies=classifies)
             self.chosen = self.chosen[stays]
-            fit = JointFit.of(X[:, stays], y, h, classifies=classifies)
-        self.joint = fit
+        else:
+            self.joint = JointFit.of(X, y, h, classifies=classifies)
         if self.options.refit:
-            self.model = self._model(fit, source)
+            self.model = self._model(self.joint, source)
 
     def _group_by_namespace(self, source: Source | MatrixSource) -> None:
         names = (
@@ -204,6 +204,8 @@ class Decision:
         spaces = [names.get(key, "").partition("^") for key in self.keys.tolist()]
         self._group(np.array([space if sign else "" for space, sign, _ in spaces]))
         self.chosen = self._choose()
+        self._copies = NearCopies.of(self._sums, self.chosen, np.abs(self.z))
+        self._sums = []
 
     def _look_up_names(self, source: Source | MatrixSource) -> None:
         strongest = np.argsort(-np.abs(self.z), kind="stable")[:NAMED]
@@ -216,8 +218,10 @@ class Decision:
 
     def _model(self, fit: JointFit, source: Any) -> Model:
         keys = self.selected_keys
+        offsets = getattr(source, "offsets", None)  # of centred columns
+        means = np.zeros(len(keys)) if offsets is None else offsets[keys.astype(np.intp)]
         outputs = [
-            Output(keys[weights != 0], weights[weights != 0], float(intercept))
+            Output(keys[weights != 0], weights[weights != 0], float(intercept - weights @ means))
             for weights, intercept in zip(fit.weights, fit.intercepts, strict=True)
         ]
         return Model.of(
@@ -242,31 +246,17 @@ class Decision:
         flat = np.zeros(len(S))
         return np.asarray(np.divide(variance * S, predicted, out=flat, where=predicted > 0))
 
-    def _copies(self, sums: list[EvidenceSums]) -> tuple[float, list[int]]:
-        """Find near-copies among the selected features: their share, and the keys of a pair.
-
-        Redraws are random projections of the columns: their correlation estimates that of the
-        columns, where rows are not predicted with certainty.
-        """
-        chosen = self.chosen[np.argsort(-np.abs(self.z[self.chosen]), kind="stable")][:MOST]
-        drawn = np.concatenate([each.redrawn_S[chosen] for each in sums], axis=1)
-        size = np.sqrt((drawn.astype(np.float64) ** 2).sum(axis=1))
-        unit = drawn / np.where(size > 0, size, 1.0)[:, None]
-        alike = np.abs(unit @ unit.T) if len(chosen) else np.zeros((0, 0))
-        np.fill_diagonal(alike, 0.0)
-        if not len(chosen):
-            return 0.0, []
-        a, b = np.unravel_index(int(alike.argmax()), alike.shape)
-        share = float((alike.max(axis=1) > _COPY).mean())
-        return share, self.keys[chosen[[a, b]]].tolist()
-
     def _copies_check(self) -> Check:
-        share, pair = self._alike
+        if not self._copies.enough:
+            message = f"not checked: it needs at least {LEAST} redraws"
+            return Check("near-copies", 0.0, True, message)
+        share, pair = self._copies.share(self.chosen)
         # With so few redraws, chance alone gives large correlations of some pairs.
         fine = share <= _COPIES
         message = f"{share:.0%} of the selected features are near-copies of another one"
         if not fine:
-            names = [str(self.names.get(key, key + self.first)) for key in pair]
+            keys = self.keys[pair].tolist()
+            names = [str(self.names.get(key, key + self.first)) for key in keys]
             message += (
                 f" (for example {' and '.join(names)}). Evidence cannot tell which of them has "
                 f"the effect"

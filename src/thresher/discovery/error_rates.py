@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 
+LEAST = 2.0  # strength of a feature that is selected
 _LIKE = 50  # least number of features of about the same frequency, for a p-value
 _BINS = 2  # bins of the frequency in a factor of 2
 
@@ -59,7 +60,10 @@ class ErrorRates:
         """Compare with redraws.
 
             E0(t) = (1 + #{strength* >= t}) / R,   FDR(t) = E0(t) / #{strength >= t},
-            q_j = least FDR(t) over t <= strength_j
+            q_j = least FDR(t) over 2 <= t <= strength_j
+
+        q is 1 for a strength below 2. Features of one row have at most sqrt(3), and all of them
+        together if the label of the row surprises the model; a long row would bring hundreds.
 
         Parameters
         ----------
@@ -75,7 +79,8 @@ class ErrorRates:
         stronger = _core.exceedances(single.ravel(), weakest_first)
         expected = (1 + stronger) / redrawn.shape[1]
         selected = len(strength) - np.searchsorted(weakest_first, weakest_first)
-        q = np.minimum(1.0, np.minimum.accumulate(expected / selected))
+        share = np.where(weakest_first >= LEAST, expected / selected, 1.0)
+        q = np.minimum(1.0, np.minimum.accumulate(share))
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return cls(strength, expected[back], q[back], single, rows)
@@ -96,11 +101,11 @@ class ErrorRates:
 
     def by_fdr(self, fdr: float) -> NDArray[np.intp]:
         """Return the features with a q-value of at most `fdr`."""
-        return np.flatnonzero(self.qvalues <= fdr)
+        return np.flatnonzero((self.qvalues <= fdr) & (self.strength >= LEAST))
 
     def by_number(self, expected_false: float) -> NDArray[np.intp]:
         """Return the features for which at most this number of false ones is expected."""
-        return np.flatnonzero(self.expected_false <= expected_false)
+        return np.flatnonzero((self.expected_false <= expected_false) & (self.strength >= LEAST))
 
 
 def _by_frequency(

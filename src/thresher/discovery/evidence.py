@@ -9,9 +9,9 @@ import numpy as np
 
 from thresher.data.labels import Labels
 from thresher.discovery.plan import DiscoveryPlan
-from thresher.discovery.row_checks import Check
+from thresher.discovery.row_checks import Check, RowChecks
 from thresher.discovery.sums import EvidenceSums
-from thresher.errors import ParameterError
+from thresher.errors import DataError, ParameterError
 
 _SLOPES = (0.5, 2.0)  # of predictions that are calibrated
 
@@ -35,6 +35,10 @@ class Evidence:
         Names of features, if the rows can be read only once.
     residual_variance : float
         Of a regression, in variances of the targets; 1 otherwise.
+    used : int
+        Number of rows with a weight above 0.
+    positives : tuple of float
+        Sum of the targets of these rows, for each output: of classes, the number of rows.
     """
 
     plan: DiscoveryPlan
@@ -45,13 +49,21 @@ class Evidence:
     width: int
     names: Mapping[int, bytes] = field(default_factory=dict)
     residual_variance: float = 1.0
+    used: int = 0
+    positives: tuple[float, ...] = ()
+
+    def refuse_one_class(self) -> None:
+        """Raise DataError if all rows are of one class."""
+        checks = RowChecks(len(self.sums), self.plan.task == "classification")
+        checks.rows, checks.sums["y"] = self.used, np.array(self.positives)
+        checks.refuse_one_class(self.labels.classes)
 
     @classmethod
     def total(cls, parts: Sequence[Evidence]) -> Evidence:
         """Return the evidence of the rows of all parts.
 
         Each part has models of its own, learned from its own rows, and redraws with a seed of its
-        own. A check of the whole is that of the part with the largest number.
+        own. A check of the whole is that of the part where it is worst.
 
         Parameters
         ----------
@@ -61,9 +73,12 @@ class Evidence:
         if len({len(part.sums) for part in parts}) != 1:
             raise ParameterError("evidence needs the same labels in all parts")
         outputs = range(len(first.sums))
+        known = [part.labels for part in parts if part.labels.state is not None]
+        if len({labels.state for labels in known}) > 1:
+            raise DataError("labels are -1 and 1 in some parts, and 0 and 1 in others")
         return cls(
             plan=first.plan,
-            labels=first.labels,
+            labels=known[0] if known else first.labels,
             sums=[EvidenceSums.total([part.sums[output] for part in parts]) for output in outputs],
             checks=_worst([part.checks for part in parts], sum(part.rows for part in parts)),
             rows=sum(part.rows for part in parts),
@@ -74,6 +89,8 @@ class Evidence:
                     weights=[part.rows for part in parts],
                 )
             ),
+            used=sum(part.used for part in parts),
+            positives=tuple(np.sum([part.positives for part in parts], axis=0).tolist()),
         )
 
 
@@ -85,7 +102,7 @@ def calibration(facts: Sequence[Mapping[str, float]]) -> Check:
     facts : sequence of mapping
         Of the core of each output.
     """
-    far = max(facts, key=lambda each: abs(np.log(max(each["slope"], 1e-3))))
+    far = max(facts, key=lambda each: _far(each["slope"]))
     slope, error = far["slope"], far["slope_error"]
     outside = not _SLOPES[0] <= slope <= _SLOPES[1]
     fine = not outside or abs(slope - 1) < 4 * error
@@ -99,13 +116,24 @@ def calibration(facts: Sequence[Mapping[str, float]]) -> Check:
 
 
 def _worst(parts: Sequence[Sequence[Check]], rows: int) -> list[Check]:
-    """Return for each check that of the part with the largest number."""
+    """Return for each check that of the part where it is worst."""
     found = []
     for checks in zip(*parts, strict=True):
         if checks[0].name == "number of rows":
-            least = min(checks, key=lambda check: check.value)
-            message = f"{rows:,} rows; the smallest part has {least.message}"
+            least = min(checks, key=lambda check: (check.fine, check.value))
+            message = f"{rows:,} rows; a part has only {least.message}"
+            if least.fine:
+                message = f"{rows:,} rows; the smallest part has {least.message}"
             found.append(Check(least.name, float(rows), least.fine, message))
         else:
-            found.append(max(checks, key=lambda check: (not check.fine, abs(check.value))))
+            found.append(max(checks, key=lambda check: (not check.fine, _badness(check))))
     return found
+
+
+def _badness(check: Check) -> float:
+    """Return how far the number of a check is from what it should be."""
+    return _far(check.value) if check.name == "calibration" else abs(check.value)
+
+
+def _far(slope: float) -> float:
+    return float(abs(np.log(max(slope, 1e-3))))

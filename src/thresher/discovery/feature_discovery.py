@@ -20,10 +20,11 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
 from thresher.data.source import Source
 from thresher.discovery import checkpointing
+from thresher.discovery.centring import CentredRows
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.inputs import (
-    check_numbers,
+    groups_of_rows,
     labels_of_rows,
     labels_of_source,
     plan_of,
@@ -52,6 +53,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     that are redrawn from the model: ``fdr=0.1`` means that about 10 % of the selected features are
     expected to have no effect. If there is no signal, usually nothing is selected.
 
+    In a crossfit, columns of an array whose mean is larger than their standard deviation are
+    centred first. Weights of rows are used in units of their mean.
+
     This is approximately true if rows are independent and a linear model captures what the other
     features do. It is not a statement about causes, and not a guarantee for a single data set.
     `checks_` says what was found to violate it, and a warning says so, too.
@@ -66,8 +70,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         "crossfit": the model of each fold learns the other folds; rows in memory, or a source that
         can be read twice. "stream": each row is predicted before it is learned; one reading.
         "joint": a crossfit whose selected features are then fitted together; those with a weight
-        less than two standard errors from 0 are dropped, as they stand in for others. "auto":
-        "crossfit" if the rows can be read twice, else "stream".
+        less than two standard errors from 0 are dropped one after the other, as they stand in for
+        others. "auto": "crossfit" if the rows can be read twice, else "stream".
     task : {"auto", "classification", "regression"}, default="auto"
         What the labels are.
     refit : bool, default=False
@@ -75,10 +79,11 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         one more reading of a source.
     feature_groups : array of shape (features,), or "namespace", optional
         Select whole groups of features: the group of each column. "namespace": groups are the
-        namespaces of a source with named features.
+        namespaces of a source with named features. Not with ``form="joint"``.
     shuffle : bool or "auto", default="auto"
         Whether a source is held in memory and read in random order, so that it does not matter if
-        it is sorted. "auto": in a crossfit, if its files have at most 256 MB (compressed: 32 MB).
+        it is sorted. "auto": in a crossfit, if its files have at most 256 MB (compressed or
+        Parquet: 32 MB). The order does not depend on `random_state`.
         Rows in memory are always shuffled in a crossfit.
     folds : int, default=5
         Number of folds of a crossfit.
@@ -91,9 +96,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         Number of threads; -1: all processors. The result does not depend on it.
     memory_limit : int, optional
         Bytes for the models of all folds, 2 GiB by default. If they need more, folds are learned
-        one after the other, each with a reading of its own.
+        one after the other, each with a reading of its own; so they are also if it is given, and
+        the number of features is not known before a source is read (a source without `bits`).
     random_state : int, RandomState or None
-        Decides folds, orders and redraws.
+        Decides folds, redraws, and the order of rows in memory.
 
     Attributes
     ----------
@@ -107,7 +113,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         Expected share of false features among those at least as strong; and p-values against
         redraws of features that are about as frequent.
     expected_false_ : float
-        Expected number of false features among those selected.
+        Expected number of false features among those selected. With ``form="joint"``, it and
+        `qvalues_` are those before stand-ins are dropped.
     features_ : array of uint64
         The features that occurred.
     selected_groups_ : array
@@ -201,11 +208,11 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         sample_weight : array of shape (rows,), optional
             Weights of the rows.
         groups : array of shape (rows,), optional
-            Rows of one group are always in the same fold, for example copies of an observation or
-            rows of one person; only for a crossfit of rows in memory.
+            Rows of one group are always in the same fold, and share the random number of a redraw:
+            copies of an observation, or rows of one person; for a crossfit of rows in memory.
         classes : array, optional
             All labels of a source. By default the source is read once more to find them, unless
-            its first labels are -1 and 1, or 0 and 1.
+            its first block has both labels -1 and 1, or both 0 and 1.
         observer : thresher.Observer, optional
             Receives progress, and may stop the run.
         checkpoint : path, optional
@@ -225,13 +232,13 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
             plan = plan_of(self, source, labels)
             source = shuffled_source(self, source, plan)
-            readings = Readings(
-                plan, labels, threads_of(self.n_jobs, self._owner), self.memory_limit or 1 << 31
-            )
+            jobs = threads_of(self.n_jobs, self._owner)
+            readings = Readings(plan, labels, jobs, self.memory_limit)
             readings.seeded = self.random_state is not None
             readings.run(source, run, of_rows)
+            readings.checks.refuse_one_class(labels.classes)
             try:
-                self._finish(readings, source, run.observer)
+                self._finish(readings, source, run.observer, run.checkpoint is not None)
             except Stopped:  # while rows were read again
                 checkpointing.interrupt(readings, source, run)
         return self
@@ -241,6 +248,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> Self:
         """Add the evidence of more rows of a stream; see ``form="stream"``.
+
+        Checks that fail give no warning here: look at `checks_` after the last rows. No rows are
+        kept, so there is no model: ``refit=True`` has no effect, and a warning says so.
 
         Parameters
         ----------
@@ -268,7 +278,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             else:
                 source = MatrixSource(X, y, weights)
             readings.partial(source)
-            self._finish(readings, None, Observer())
+            observer = Observer()
+            if first and self.refit:
+                observer.warn(f"{self._owner}: partial_fit keeps no rows, so refit=True is ignored")
+            self._finish(readings, None, observer)
         return self
 
     # ---- input ---------------------------------------------------------------------------------
@@ -291,26 +304,11 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             self.__dict__.pop("feature_names_in_", None)
             return X, labels_of_source(self, X, classes), None
         X, y, weights = self._rows(X, y, sample_weight, reset=True)
-        source, labels = MatrixSource(X, y, weights), labels_of_rows(self, y, classes)
+        labels = labels_of_rows(self, y, classes)
+        source = (MatrixSource if self.form == "stream" else CentredRows)(X, y, weights)
         if groups is None:
             return source, labels, None
-        if self.form == "stream":
-            raise ParameterError(
-                "groups= is for folds, and form='stream' has none; use form='crossfit'",
-                owner=self._owner,
-                parameter="groups",
-            )
-        check_numbers(self)
-        of_rows = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
-        if of_rows.shape != (X.shape[0],):
-            raise ParameterError("groups must have one entry for each row", owner=self._owner)
-        if len(np.unique(of_rows)) < self.folds:
-            raise ParameterError(
-                f"groups: at least {self.folds} different groups are needed for {self.folds} folds",
-                owner=self._owner,
-                parameter="groups",
-            )
-        return source, labels, of_rows
+        return source, labels, groups_of_rows(self, groups, X.shape[0])
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2
@@ -339,10 +337,14 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     # ---- results -------------------------------------------------------------------------------
 
     def _finish(
-        self, readings: Readings, source: Source | MatrixSource | None, observer: Observer
+        self,
+        readings: Readings,
+        source: Source | MatrixSource | None,
+        observer: Observer,
+        keeps: bool = True,
     ) -> None:
         evidence, streams = readings.evidence(), readings.plan.form == "stream"
-        if not streams:
+        if not streams and not keeps:  # a checkpoint of an interrupted decision needs the state
             readings.cores = []  # the memory is needed for the decision
         self.take(evidence, source, observer)
         self._readings = readings if streams else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,8 @@ class FoldDealer:
     Rows of a stratum are dealt in turns: of each `folds` consecutive rows of a stratum, every fold
     gets one, in a random order. So the folds have the same share of every stratum, up to one row.
     The order is a hash of the seed, the stratum and the turn; it does not depend on the size of
-    blocks. With groups, the fold is a hash of the group: a group is never divided.
+    blocks. With groups, whole groups are dealt, the largest first, each to the fold with the fewest
+    rows; groups of the same size are dealt in a random order.
 
     Parameters
     ----------
@@ -57,11 +59,10 @@ class FoldDealer:
         strata : array of int of shape (rows,)
             The stratum of each row; 0 for all if there are no strata.
         groups : array of int of shape (rows,), optional
-            The group of each row.
+            The group of each row. All rows must be given at once.
         """
         if groups is not None:
-            hashes = mixed(mixed(groups.astype(np.uint64)) ^ self._key)
-            return (hashes % np.uint64(self.folds)).astype(np.int64)
+            return self._deal_groups(groups)
         found = np.zeros(len(strata), np.int64)
         for stratum in np.unique(strata).tolist():
             rows = np.flatnonzero(strata == stratum)
@@ -72,6 +73,18 @@ class FoldDealer:
             ]
             self.counts[stratum] = first + len(rows)
         return found
+
+    def _deal_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return folds of about the same size that divide no group."""
+        labels, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        hashes = mixed(mixed(labels.astype(np.uint64)) ^ self._key)
+        of_groups = np.zeros(len(labels), np.int64)
+        loads = [(0, fold) for fold in range(self.folds)]  # a heap
+        for group in np.lexsort((hashes, -sizes)).tolist():
+            load, fold = loads[0]
+            of_groups[group] = fold
+            heapq.heapreplace(loads, (load + int(sizes[group]), fold))
+        return of_groups[members]
 
     def _order(self, stratum: int, turns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return an order of the folds for each turn."""

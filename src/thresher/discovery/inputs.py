@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.parts import Part, TablePart
 from thresher.data.shuffled import ShuffledSource
 from thresher.discovery.feature_groups import groups_of
 from thresher.discovery.plan import DiscoveryPlan
@@ -53,11 +54,42 @@ def labels_of_rows(discovery: FeatureDiscovery, y: NDArray[Any], classes: Any) -
     return ManyClasses(y if classes is None else classes, 0.0, tidied=False)
 
 
+def groups_of_rows(discovery: FeatureDiscovery, groups: Any, rows: int) -> NDArray[np.int64]:
+    """Return the group of each row as a number; raise ParameterError if folds cannot keep them.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    groups : array of shape (rows,)
+    rows : int
+        Number of rows.
+    """
+    owner = _owner(discovery)
+    if discovery.form == "stream":
+        raise ParameterError(
+            "groups= is for folds, and form='stream' has none; use form='crossfit'",
+            owner=owner,
+            parameter="groups",
+        )
+    check_numbers(discovery)
+    labels, of_rows = np.unique(np.asarray(groups), return_inverse=True)
+    if of_rows.shape != (rows,):
+        raise ParameterError("groups must have one entry for each row", owner=owner)
+    folds = discovery.folds
+    if len(labels) < folds:
+        raise ParameterError(
+            f"groups: at least {folds} different groups are needed for {folds} folds",
+            owner=owner,
+            parameter="groups",
+        )
+    return of_rows.astype(np.int64)
+
+
 def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) -> Labels:
     """Return what converts the labels of a source to targets.
 
-    The first block decides whether it is a classification. Unless its labels are -1 and 1, or 0
-    and 1, the source is read to find all classes.
+    The first block decides whether it is a classification. Unless it has both labels -1 and 1, or
+    both 0 and 1, the source is read to find all classes.
 
     Parameters
     ----------
@@ -81,12 +113,11 @@ def labels_of_source(discovery: FeatureDiscovery, source: Source, classes: Any) 
     words = found.dtype.kind not in "fiub"
     if task == "auto" and not words and not _few(found):
         return NumericLabels()
-    if set(found.tolist()) in _TWO:
-        return TwoClasses(0.0)
-    labels = source.labels()
-    if task == "auto" and not words and not _few(labels):  # later blocks differ from the first
-        return NumericLabels()
-    return ManyClasses(labels, 0.0)
+    if len(found) == 1 or set(found.tolist()) not in _TWO:  # one label: the rows may be sorted
+        found = source.labels()
+        if task == "auto" and not words and not _few(found):  # later blocks differ from the first
+            return NumericLabels()
+    return TwoClasses(0.0) if set(found.tolist()) in _TWO else ManyClasses(found, 0.0)
 
 
 def _few(labels: NDArray[Any]) -> bool:
@@ -149,6 +180,13 @@ def _check_feature_groups(
     groups = discovery.feature_groups
     if groups is None:
         return
+    if discovery.form == "joint":
+        raise ParameterError(
+            "form='joint' drops single features, and feature_groups= selects whole groups: give "
+            "one of them",
+            owner=_owner(discovery),
+            parameter="feature_groups",
+        )
     if isinstance(groups, str):
         if groups != "namespace":
             raise ParameterError(
@@ -206,13 +244,17 @@ def shuffled_source(
 
 def _is_small(source: Source) -> bool:
     """Tell whether the rows of a source may be held in memory."""
-    sizes = [
-        (part.size, str(part.name).endswith((".gz", ".bz2", ".xz", ".zst")))
-        for part in source.parts
-    ]
+    sizes = [(part.size, _is_packed(part)) for part in source.parts]
     if any(size is None for size, _ in sizes):
         return False
     return sum((size or 0) * (8 if packed else 1) for size, packed in sizes) <= _SMALL
+
+
+def _is_packed(part: Part) -> bool:
+    """Tell whether a file is compressed; a Parquet file usually is."""
+    if isinstance(part, TablePart) and part.table.format == "parquet":
+        return True
+    return str(part.name).endswith((".gz", ".bz2", ".xz", ".zst"))
 
 
 def _owner(discovery: FeatureDiscovery) -> str:

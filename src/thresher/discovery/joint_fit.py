@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from thresher.data.arrays import is_sparse
 from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.elimination import Estimate, weakest
 
 if TYPE_CHECKING:
     from thresher.data.labels import Labels
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST = 2000  # selected features that are fitted together
 _RIDGE = 1.0  # of columns with mean square 1: so that the fit exists; no more than one row counts
+_DROPS = 10  # features dropped between two fits; or a quarter of them, if that is more
 _STEPS, _CLOSE = 30, 1e-6  # Newton steps at most; a step that ends them
 
 
@@ -72,33 +74,91 @@ class JointFit:
         y : array of shape (outputs, rows)
             0 and 1 for classes.
         row_weights : array of shape (rows,), optional
+            Importances: only their ratios matter.
         classifies : bool
         """
+        with threadpool_limits(1):  # so that the bits do not depend on the number of threads
+            return cls._of(_Design.of(X, row_weights), y, classifies)[0]
+
+    @classmethod
+    def pruned(
+        cls,
+        X: Any,
+        y: NDArray[np.float64],
+        row_weights: NDArray[np.float64] | None,
+        *,
+        classifies: bool,
+        least: float = 2.0,
+    ) -> tuple[JointFit, NDArray[np.bool_]]:
+        """Drop stand-ins, one feature after the other; return the last fit, and what it keeps.
+
+        The feature whose weight is the fewest standard errors from 0 is dropped first. Then the
+        weights and errors of the others change: of two near-copies, one remains.
+
+        Parameters
+        ----------
+        X : CSR matrix or array of shape (rows, features)
+        y : array of shape (outputs, rows)
+        row_weights : array of shape (rows,), optional
+        classifies : bool
+        least : float
+            Standard errors between 0 and a weight that remains.
+        """
+        with threadpool_limits(1):
+            design = _Design.of(X, row_weights)
+            kept = np.arange(design.D.shape[1] - 1)
+            while True:
+                fit, outputs = cls._of(design.of_columns(kept), y, classifies)
+                weak = np.flatnonzero((np.abs(fit.wald) < least).all(axis=0))
+                if not len(weak):
+                    break
+                most = max(_DROPS, len(kept) // 4)
+                blocks = [each.block(weak) for each in outputs]
+                kept = np.delete(kept, weak[weakest(blocks, least, most)])
+        stays = np.zeros(design.D.shape[1] - 1, bool)
+        stays[kept] = True
+        return fit, stays
+
+    @classmethod
+    def _of(
+        cls, design: _Design, y: NDArray[np.float64], classifies: bool
+    ) -> tuple[JointFit, list[Estimate]]:
+        found = [_newton(design.D, target, design.h, classifies) for target in y]
+        whole = np.stack([each.c for each in found])
+        wald = np.stack([each.wald for each in found])
+        scaled = whole[:, :-1] / design.scale
+        return cls(scaled, whole[:, -1].copy(), wald[:, :-1]), found
+
+
+@dataclass(frozen=True)
+class _Design:
+    """Columns with mean square 1 and a column of ones, the scale of each, and weights of rows."""
+
+    D: Any
+    scale: NDArray[np.float64]
+    h: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: Any, row_weights: NDArray[np.float64] | None) -> _Design:
         X = sp.csr_matrix(X, dtype=np.float64)
         rows = X.shape[0]
-        h = np.ones(rows) if row_weights is None else row_weights
+        h = np.ones(rows)
+        if row_weights is not None and (row_weights > 0).any():
+            h = row_weights / row_weights[row_weights > 0].mean()
         squares = X.multiply(X).T @ h / h.sum()
         scale = np.where(squares > 0, np.sqrt(np.maximum(squares, 1e-300)), 1.0)
         D = sp.csr_matrix(sp.hstack([X @ sp.diags(1 / scale), np.ones((rows, 1))]))
-        with threadpool_limits(1):  # so that the bits do not depend on the number of threads
-            found = [_newton(D, target, h, classifies) for target in y]
-        whole = np.stack([c for c, _ in found])
-        errors = np.stack([e for _, e in found])
-        return cls(
-            whole[:, :-1] / scale,
-            whole[:, -1].copy(),
-            whole[:, :-1] / np.maximum(errors[:, :-1], 1e-300),
-        )
+        return cls(D, scale, h)
 
-    def stands(self, least: float = 2.0) -> NDArray[np.bool_]:
-        """Return for each feature whether a weight is `least` standard errors from 0."""
-        return np.asarray((np.abs(self.wald) >= least).any(axis=0))
+    def of_columns(self, kept: NDArray[np.intp]) -> _Design:
+        """Return some of the columns."""
+        if len(kept) == len(self.scale):
+            return self
+        return _Design(self.D[:, np.r_[kept, len(self.scale)]], self.scale[kept], self.h)
 
 
-def _newton(
-    D: Any, y: NDArray[np.float64], h: NDArray[np.float64], classifies: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return coefficients and their standard errors."""
+def _newton(D: Any, y: NDArray[np.float64], h: NDArray[np.float64], classifies: bool) -> Estimate:
+    """Return coefficients, and their covariance."""
     penalty = np.r_[np.full(D.shape[1] - 1, _RIDGE), 1e-9]
     c = np.zeros(D.shape[1])
     transposed = D.T.tocsr()
@@ -113,12 +173,15 @@ def _newton(
         c = c + step
         if np.abs(step).max(initial=0.0) < _CLOSE:
             break
-    variance = np.diag(cho_solve(factor, np.eye(len(c))))
-    sd = 1.0
+    inverse = cho_solve(factor, np.eye(len(c)))
+    covariance = inverse
+    if not (h == 1.0).all():  # a gradient of weight h has the variance h^2 v
+        spread = (transposed @ sp.diags(h * v) @ D).toarray() + np.diag(penalty)
+        covariance = inverse @ spread @ inverse
     if not classifies:
         freedom = max(1.0, h.sum() - len(c))
-        sd = float(np.sqrt((h * (y - D @ c) ** 2).sum() / freedom))
-    return c, sd * np.sqrt(np.maximum(variance, 0.0))
+        covariance = covariance * ((h * (y - D @ c) ** 2).sum() / freedom)
+    return Estimate(c, inverse, covariance)
 
 
 def gathered(

@@ -23,9 +23,10 @@ from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer, order_of
-from thresher.discovery.plan import DiscoveryPlan
+from thresher.discovery.plan import DiscoveryPlan, folds_at_once
 from thresher.discovery.row_checks import RowChecks
-from thresher.discovery.row_facts import RowFacts
+from thresher.discovery.row_facts import RowFacts, combined
+from thresher.discovery.row_weights import RelativeWeights
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
 
 _CHUNK = 1 << 19  # nonzeros of a matrix between two looks at the observer
-_MODEL = 128  # bytes of a feature, about, in float32
 _SMALL = 1e6  # values that the core never refuses
 
 
@@ -50,9 +50,8 @@ class Readings:
         Converts labels to targets; classes have the targets 0 and 1.
     jobs : int
         Number of threads.
-    memory_limit : int
-        Bytes for the models of a crossfit. If they need more, folds are learned one after the
-        other, with one reading for each.
+    memory_limit : int, optional
+        Bytes for the models of a crossfit; see `folds_at_once`.
 
     Attributes
     ----------
@@ -71,10 +70,11 @@ class Readings:
     """
 
     def __init__(
-        self, plan: DiscoveryPlan, labels: Labels, jobs: int = 1, memory_limit: int = 1 << 31
+        self, plan: DiscoveryPlan, labels: Labels, jobs: int = 1, memory_limit: float | None = None
     ) -> None:
         self.plan, self.labels, self.jobs = plan, labels, max(1, jobs)
         self.dealer = FoldDealer(plan.folds, plan.seed)
+        self.weights = RelativeWeights()
         self.memory_limit, self.at_once = memory_limit, 0
         self.phase = self.rows = self.total = self.width = 0
         self.seeded, self.groups = True, ""
@@ -117,6 +117,8 @@ class Readings:
             width=self.plan.width or self.width,
             names=dict(self.names.names),
             residual_variance=facts[0]["residual_variance"],
+            used=self.checks.rows,
+            positives=tuple(self.checks.sums["y"].tolist()),
         )
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -144,13 +146,14 @@ class Readings:
                 self.groups = blake2b(groups.tobytes(), digest_size=16).hexdigest()
         if options.resume:
             checkpointing.resume(self, source, options)
+        if isinstance(source, MatrixSource):
+            self.weights.restart()  # a resumed run prepares all rows again
         try:
             self._run(source, options, groups)
         except Stopped:  # while waiting for rows: the state is that after the last block
             checkpointing.interrupt(self, source, options)
         if isinstance(source, MatrixSource) and self.facts is not None:
             self._check_matrix(source)
-        self.checks.refuse_one_class(self.labels.classes)
 
     def _run(
         self,
@@ -209,10 +212,8 @@ class Readings:
         if self.plan.form == "stream":
             return [_Phase("stream")]
         folds = list(range(self.plan.folds))
-        size = self.plan.width or source.distinct or 0
         if not self.at_once:  # else the checkpoint of a resumed run says it
-            most = self.memory_limit // max(1, size * _MODEL * len(self.cores))
-            self.at_once = int(min(len(folds), max(1, most)))
+            self.at_once = folds_at_once(self.plan, source, len(self.cores), self.memory_limit)
         step = self.at_once
         learning = [_Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
         return [*learning, _Phase("score")]
@@ -263,6 +264,7 @@ class Readings:
         if self.phase < len(self._phases(source)):
             self.rows = 0
             self.dealer.restart()
+            self.weights.restart()
 
     # ---- rows ----------------------------------------------------------------------------------
 
@@ -306,7 +308,8 @@ class Readings:
         self.rows += visit.last - visit.first
         if phase.name == "learn":
             return
-        p, (_, lengths, hashes) = np.stack([each[0] for each in found]), found[0]
+        p, lengths = np.stack([each[0] for each in found]), found[0][1]
+        hashes = combined([each[2] for each in found])
         if not prepared.in_memory:
             self._check(prepared.y, block.weights, p, lengths, hashes)
             return
@@ -322,8 +325,13 @@ class Readings:
         in_memory = not hasattr(block, "native")
         self.width = max(self.width, int(block.width) or 2**64)
         batches = [as_batch(block.X) if in_memory else block.batch for _ in self.cores]
+        weights = block.weights
+        if weights is not None and in_memory and phase.name != "stream":
+            weights = RelativeWeights.of_all(weights)
+        elif weights is not None:
+            weights = self.weights.running(np.asarray(weights, np.float64))
         for batch, target in zip(batches, y, strict=True):
-            batch.set_targets(target, block.weights)
+            batch.set_targets(target, weights)
         folds = np.zeros(0, np.int64)
         if phase.name != "stream":
             if in_memory:  # all rows: a resumed run deals them the same folds
@@ -351,6 +359,8 @@ class Readings:
         hashes: NDArray[np.uint64],
     ) -> None:
         """Add the next rows to the checks, without those of weight 0."""
+        if weights is not None:
+            self.checks.weigh(np.asarray(weights, np.float64))
         if weights is not None and not (used := np.asarray(weights) > 0).all():
             y, p, lengths, hashes = y[:, used], p[:, used], lengths[used], hashes[used]
         self.checks.add(y, p, lengths, hashes)

@@ -13,6 +13,7 @@ from thresher.atomic import write_whole
 from thresher.data import is_sparse
 from thresher.discovery.decision import Decision
 from thresher.discovery.findings import Finding, csv_of, json_of
+from thresher.discovery.joint_fit import MOST
 from thresher.discovery.row_checks import Check
 from thresher.discovery.summary import facts_of, shown_findings, table_of
 from thresher.errors import ParameterError
@@ -131,7 +132,10 @@ class DiscoveryResults:
         """Model of the selected features."""
         model = self._decided().model
         if model is None:
-            raise AttributeError("model_ needs refit=True, and rows that can be read again")
+            raise AttributeError(
+                f"model_ needs refit=True, rows that can be read again, and at most {MOST:,} "
+                f"selected features"
+            )
         return model
 
     def findings(self, n: int | None = None) -> list[Finding]:

@@ -96,6 +96,7 @@ class RowChecks:
         }  # fmt: skip
         self.last: NDArray[np.float64] | None = None  # e, v and y of the last row
         self.origin: NDArray[np.float64] | None = None  # the first target of a regression
+        self.weighed = [0.0, 0.0]  # sums of the weights of rows, and of their squares
         self.hashed = 0  # number of hashes
         self._seen: list[NDArray[np.uint64]] = []
 
@@ -264,14 +265,36 @@ class RowChecks:
         positive = self.sums["y"]
         return int(np.minimum(positive, self.rows - positive).min())
 
+    def weigh(self, weights: NDArray[np.float64]) -> None:
+        """Add the weights of the next rows, which `add` then gets.
+
+        Parameters
+        ----------
+        weights : array of shape (rows,)
+            May have zeros, of rows that `add` does not get.
+        """
+        self.weighed[0] += float(weights.sum())
+        self.weighed[1] += float(weights @ weights)
+
+    @property
+    def effective(self) -> float:
+        """Number of rows of equal weight that tell as much: (sum of h)^2 / sum of h^2."""
+        total, squares = self.weighed
+        return total**2 / squares if squares > 0 else float(self.rows)
+
     def _number(self) -> Check:
-        n = self.rows
+        n, effective = self.rows, self.effective
+        message, fine = f"{n:,} rows", effective >= _FEW_ROWS
         if self.classifies:
             least = self.rarest
-            message = f"{n:,} rows, {least:,} of the rarest class"
-            fine = n >= _FEW_ROWS and least >= _FEW_OF_CLASS
-        else:
-            message, fine = f"{n:,} rows", n >= _FEW_ROWS
+            message += f", {least:,} of the rarest class"
+            fine = fine and least * effective / max(n, 1) >= _FEW_OF_CLASS
+        if effective < 0.5 * n:
+            fine = False
+            message += (
+                f"; with such different weights they tell no more than {effective:,.0f} rows, and "
+                f"more features than stated may be false"
+            )
         if not fine:
             message += ": few features with effect can be found with so few rows"
         return Check("number of rows", float(n), fine, message)
@@ -283,6 +306,7 @@ class RowChecks:
         """Everything in types that JSON has, except the hashes."""
         return {
             "rows": self.rows,
+            "weighed": self.weighed,
             "sums": {name: values.tolist() for name, values in self.sums.items()},
             "last": None if self.last is None else self.last.tolist(),
             "origin": None if self.origin is None else self.origin.tolist(),
@@ -290,7 +314,7 @@ class RowChecks:
 
     def restore(self, saved: Mapping[str, Any], hashes: bytes) -> None:
         """Set everything from `state` and `hashes`."""
-        self.rows = int(saved["rows"])
+        self.rows, self.weighed = int(saved["rows"]), list(saved["weighed"])
         self.sums = {name: np.array(values) for name, values in saved["sums"].items()}
         self.last = None if saved["last"] is None else np.array(saved["last"])
         self.origin = None if saved.get("origin") is None else np.array(saved["origin"])

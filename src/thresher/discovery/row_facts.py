@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from thresher.data.row_folds import mixed
 
 
 @dataclass(frozen=True)
@@ -34,3 +37,16 @@ class RowFacts:
     def put(self, rows: Any, p: Any, lengths: Any, hashes: Any) -> None:
         """Set the facts of some rows."""
         self.p[:, rows], self.lengths[rows], self.hashes[rows] = p, lengths, hashes
+
+
+def combined(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return one hash of each row from the hashes of all outputs, which differ in the label.
+
+    Parameters
+    ----------
+    hashes : sequence of arrays of uint64 of shape (rows,)
+    """
+    whole = hashes[0]
+    for each in hashes[1:]:
+        whole = mixed(whole) ^ each
+    return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,7 +89,7 @@ def discover(
     with all_or_nothing(discovery):
         labels = labels_of_source(discovery, whole, classes)
         plan = plan_of(discovery, whole, labels)
-        limit = discovery.memory_limit or 1 << 31
+        limit = discovery.memory_limit
         work = functools.partial(
             _measured, discovery=clone(discovery), labels=labels, plan=plan, memory_limit=limit
         )
@@ -98,7 +99,9 @@ def discover(
         else:
             with Cluster.connect(address, workers) as cluster:
                 found = cluster.map(work, items)
-        discovery.take(Evidence.total(found), whole, Observer())
+        evidence = Evidence.total(found)
+        evidence.refuse_one_class()  # a part may have rows of one class
+        discovery.take(evidence, whole, Observer())
     return discovery
 
 
@@ -122,12 +125,11 @@ def _measured(
     discovery: FeatureDiscovery,
     labels: Labels,
     plan: DiscoveryPlan,
-    memory_limit: int,
+    memory_limit: float | None,
 ) -> Evidence:
     """Return the evidence of a part; its redraws have a seed of their own."""
-    readings = Readings(
-        replace(plan, seed=plan.seed + (item.number << 32)), labels, 1, memory_limit
-    )
+    own = deepcopy(labels)  # as on another machine
+    readings = Readings(replace(plan, seed=plan.seed + (item.number << 32)), own, 1, memory_limit)
     readings.run(shuffled_source(discovery, item.shards.source(0), plan), RunOptions())
     return readings.evidence()
 

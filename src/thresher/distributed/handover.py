@@ -12,7 +12,7 @@ from thresher.distributed.engine.loop import ClusterRun
 from thresher.distributed.engine.pieces import ClusterJob
 from thresher.distributed.shards import Shards
 from thresher.distributed.survey import SurveyResult
-from thresher.model.evidence import Evidence, join_z
+from thresher.model.evidence import Evidence, join_known
 from thresher.model.model import Progress
 from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
@@ -91,5 +91,8 @@ def _join_evidence(found: Sequence[Evidence]) -> Evidence:
         updates=np.concatenate([one.updates for one in found]),
         purged=np.concatenate([one.purged for one in found]),
         documents=np.concatenate([one.documents for one in found]),
-        z=join_z([one.z for one in found]),
+        z=join_known([one.z for one in found]),
+        rows=join_known([one.rows for one in found]),
+        shares=join_known([one.shares for one in found]),
+        signal=join_known([one.signal for one in found]),
     )

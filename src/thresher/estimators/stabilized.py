@@ -17,11 +17,12 @@ from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
 from thresher.errors import OutOfMemoryError
 from thresher.estimators.documentation import documented
+from thresher.estimators.effective_rows import EffectiveRows
 from thresher.estimators.solvers import WholeMatrixEstimator
 from thresher.estimators.stages import Stages
 from thresher.estimators.tasks import PartialClassifier
 from thresher.health.watch import NoSignalWarning
-from thresher.model.evidence import Evidence, join_z, no_signal_text
+from thresher.model.evidence import Evidence, join_known, no_signal_text
 from thresher.model.model import Output, Progress
 from thresher.rules import core_args
 from thresher.training.first_rows import warn_of_columns
@@ -92,6 +93,9 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     _learners: list[_core.StabilizedLearner]
     _documents: NDArray[np.int64]  # number of rows with each feature
+    _effective: EffectiveRows | None  # None: pickled before it was recorded
+    _positive: NDArray[np.float64]  # sum of the weights of the positive rows of each output
+    _weight: float  # sum of the weights of all rows
     _seed: int
 
     def __init__(
@@ -132,12 +136,13 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         run: RunOptions,
     ) -> Self:
         params, targets = self._checked_params(), self._targets(y)
-        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        given = self._checked_weights(sample_weight, X)
+        weights = self._row_weights(y, given)
         evaluation = self._checked_eval_set(eval_set)
         warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
         solving = self._run((X, targets, weights, evaluation), run)
         self._begin(X, params, len(targets), X.shape[0], solving)
-        self._learn(X, targets, weights, self.passes, solving)
+        self._learn(X, targets, weights, given, self.passes, solving)
         if evaluation is not None:
             rows, targets = evaluation
             losses = [
@@ -150,11 +155,12 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
 
     def _partial_fit(self, X: Any, y: NDArray[Any], sample_weight: Any, **prepare: Any) -> Self:
         params, targets = self._checked_params(continuing=not self._is_new()), self._targets(y)
-        weights = self._row_weights(y, self._checked_weights(sample_weight, X))
+        given = self._checked_weights(sample_weight, X)
+        weights = self._row_weights(y, given)
         solving = self._run((X, targets, weights))
         if self._is_new():
             self._begin(X, params, len(targets), None, solving)
-        return self._learn(X, targets, weights, 1, solving)
+        return self._learn(X, targets, weights, given, 1, solving)
 
     def _run(self, rows: Sequence[Any], options: RunOptions | None = None) -> SolverRun:
         params = self.get_params(deep=False)
@@ -167,6 +173,8 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         self._seed = int(run.generator().integers(2**31))
         self._learners = self._new_learners(outputs)
         self._documents = np.zeros(X.shape[1], np.int64)
+        self._positive, self._weight = np.zeros(outputs), 0.0
+        self._effective = EffectiveRows(X.shape[1]) if params["variant"] == "robust" else None
 
     def _new_learners(self, outputs: int) -> list[_core.StabilizedLearner]:
         params, width = self._fitted.params, self._fitted.width
@@ -187,6 +195,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         X: Any,
         targets: Targets,
         weights: NDArray[np.float64] | None,
+        given: NDArray[np.float64] | None,
         passes: int,
         run: SolverRun,
     ) -> Self:
@@ -203,6 +212,11 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
             stages.end_output()  # after a stop, each further output makes one stage
         self._learners = learners
         self._documents = self._documents + _documents(X)
+        each = np.ones(X.shape[0]) if weights is None else weights
+        self._positive = self._positive + [_total(each[labels > 0]) for labels in targets]
+        self._weight += _total(each)
+        if self._effective is not None:
+            self._effective.add(X, given)
         history = [*self.history_, *run.history]
         self.take(self._state(history, self.n_iter_ + stages.passes(X.shape[0])))
         # In a stream, the warning comes once, not with every batch.
@@ -234,15 +248,37 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         found = [learner.findings() for learner in self._learners]
         robust = self._fitted.params["variant"] == "robust"
         features = np.concatenate([keys for keys, *_ in found])
+        indptr = np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64)
+        z = join_known([learner.label_z() if robust else None for learner in self._learners])
+        columns = features.astype(np.intp)
+        shares = self._positive / self._weight if self._weight > 0 else self._positive * np.nan
         return Evidence(
-            indptr=np.cumsum([0] + [len(keys) for keys, *_ in found], dtype=np.int64),
+            indptr=indptr,
             features=features,
             probability=np.concatenate([probability for _, probability, _, _ in found]),
             updates=np.concatenate([updates for _, _, updates, _ in found]),
             purged=np.concatenate([purged for *_, purged in found]),
-            documents=self._documents[features.astype(np.intp)],
-            z=join_z([learner.label_z() if robust else None for learner in self._learners]),
+            documents=self._documents[columns],
+            z=z,
+            rows=self._effective_rows(columns, indptr, z, shares),
+            shares=shares if robust else None,
+            signal=(
+                np.array([learner.has_signal() for learner in self._learners], np.uint8)
+                if robust
+                else None
+            ),
         )
+
+    def _effective_rows(
+        self, columns: NDArray[np.intp], indptr: NDArray[np.int64], z: Any, shares: Any
+    ) -> NDArray[np.float64] | None:
+        """Return the effective rows: at least as many as can have this z, if values differ."""
+        if self._effective is None or z is None:
+            return None
+        rarer = np.minimum(shares, 1.0 - shares)
+        odds = np.repeat(rarer / (1.0 - rarer), np.diff(indptr))
+        found = self._effective.numbers()[columns]
+        return np.asarray(np.maximum(found, z**2 * odds * self._effective.evenness()))
 
     def take(self, state: FittedState) -> Self:
         """Set all fitted attributes from a state.
@@ -270,11 +306,19 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_learners" in state:
+            if "_weight" not in state:  # pickled before shares were recorded
+                self._positive, self._weight = np.full(len(state["_learners"]), np.nan), np.nan
+                self._effective = None
             self._learners = self._new_learners(len(state["_learners"]))
             for learner, saved in zip(self._learners, state["_learners"], strict=True):
                 learner.restore(saved)
             if self._fitted.weights is None:  # pickled by version 0.1.0
                 self._fitted = self._state(self.history_, self.n_iter_)
+
+
+def _total(numbers: NDArray[np.float64]) -> float:
+    """Return a plain sum, in order: the same bits as on a cluster."""
+    return float(np.cumsum(numbers)[-1]) if len(numbers) else 0.0
 
 
 def _documents(X: Any) -> NDArray[np.int64]:

@@ -39,11 +39,13 @@ class Why(NamedTuple):
         Relation of the feature alone to the label, over all training rows: their covariance in
         units of its standard error. The sign is that of the relation.
     expected_false : float or None
-        Number of features that would have such a z, or a larger one, if labels were random.
+        Number of features that would have evidence at least as strong if labels were random. It
+        depends on z and on the number of rows: in few rows, a large z is frequent by chance if
+        one class is rare.
     q : float or None
-        Expected share of features unrelated to the label, among those with at least this z (the
-        method of Benjamini and Hochberg). Related is not the same as useful: a feature may only
-        go along with others.
+        Expected share of features unrelated to the label, among those with evidence at least as
+        strong (the method of Benjamini and Hochberg). Related is not the same as useful: a feature
+        may only go along with others.
 
     Examples
     --------
@@ -92,14 +94,14 @@ class Why(NamedTuple):
 
 
 def reason(
-    known: Mapping[str, Any], parameters: Mapping[str, Any], without_weights: bool = False
+    known: Mapping[str, Any], parameters: Mapping[str, Any], without_signal: bool = False
 ) -> str | None:
     """Return why a feature was purged or never judged, from its evidence and the parameters.
 
-    `without_weights`: no feature of the output has a weight.
+    `without_signal`: the labels of the output gave no signal.
     """
     published = parameters.get("variant") == "paper"
-    if without_weights and known.get("documents") and known.get("z") is not None:
+    if without_signal and known.get("documents") and known.get("z") is not None:
         return NO_SIGNAL
     if known.get("purged_at") is not None:
         probability, keep = known["selection_probability"], parameters.get("keep")
@@ -128,6 +130,13 @@ class Evidence:
     z : array of float64, or None
         Relation of each feature alone to the label, see `Why`; NaN if it is not known. None: the
         variant does not record it, or the model is of version 0.1.0.
+    rows : array of float64, or None
+        Effective number of rows of each feature (`thresher.estimators.effective_rows`); NaN or
+        None: not known, and `documents` is taken.
+    shares : array of float64 of shape (outputs,), or None
+        Share of positive rows of each output, by weight; NaN or None: not known.
+    signal : array of uint8 of shape (outputs,), or None
+        0 for an output whose labels gave no signal; None: not known.
     """
 
     indptr: NDArray[np.int64]
@@ -137,6 +146,9 @@ class Evidence:
     purged: NDArray[np.int64]
     documents: NDArray[np.int64]
     z: NDArray[np.float64] | None = None
+    rows: NDArray[np.float64] | None = None
+    shares: NDArray[np.float64] | None = None
+    signal: NDArray[np.uint8] | None = None
 
     def of(self, output: int, feature: int) -> dict[str, Any]:
         """Return the evidence of a feature, as arguments of `Why`."""
@@ -153,33 +165,36 @@ class Evidence:
         } | self._relation(output, at)
 
     def _relation(self, output: int, at: int) -> dict[str, float]:
-        """Return z of a feature of an output, and how it compares with random labels.
-
-        With random labels, z is about normal with mean 0 and variance 1.
-        """
+        """Return z of a feature of an output, and how it compares with random labels."""
         if self.z is None or np.isnan(self.z[at]):
             return {}
+        known = {"z": float(self.z[at])}
+        if self.shares is None or np.isnan(self.shares[output]):
+            return known
+        begin, end = self.indptr[output], self.indptr[output + 1]
         if output not in self._tables:
-            self._tables[output] = _false_shares(
-                self.z[self.indptr[output] : self.indptr[output + 1]]
-            )
-        sizes, expected, shares = self._tables[output]
-        place = int(np.searchsorted(sizes, abs(self.z[at])))
-        return {
-            "z": float(self.z[at]),
-            "expected_false": float(expected[place]),
-            "q": float(shares[place]),
+            rows = self.documents[begin:end].astype(float)
+            if self.rows is not None:
+                effective = self.rows[begin:end]
+                rows = np.where(np.isnan(effective), rows, effective)
+            chances = _chances(self.z[begin:end], rows, float(self.shares[output]))
+            self._tables[output] = _false_shares(chances)
+        expected, shares = self._tables[output]
+        return known | {
+            "expected_false": float(expected[at - begin]),
+            "q": float(shares[at - begin]),
         }
 
     @cached_property
-    def _tables(self) -> dict[int, tuple[NDArray[np.float64], ...]]:
-        """Sizes of z of an output, and for each how it compares with random labels."""
+    def _tables(self) -> dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """For the features of an output: the number expected by chance, and q."""
         return {}
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by their names in a model file."""
         found = {f"evidence_{name}": getattr(self, name) for name in KINDS}
-        return found if self.z is None else found | {Z_TENSOR: self.z}
+        more = {f"evidence_{name}": getattr(self, name) for name in MORE}
+        return found | {name: array for name, array in more.items() if array is not None}
 
     @classmethod
     def from_tensors(
@@ -199,9 +214,16 @@ class Evidence:
         arrays = {name: tensors[f"evidence_{name}"] for name in KINDS}
         indptr, features = arrays["indptr"], arrays["features"]
         count = features.size
-        z = tensors.get(Z_TENSOR)
-        if z is not None and (z.dtype != np.float64 or z.shape != (count,)):
-            raise ValueError("the arrays of its evidence do not match")
+        more: dict[str, Any] = {name: tensors.get(f"evidence_{name}") for name in MORE}
+        for name, array in more.items():
+            length = outputs if name in ("shares", "signal") else count
+            if array is not None and (array.dtype != MORE[name] or array.shape != (length,)):
+                raise ValueError("the arrays of its evidence do not match")
+        shares, rows = more["shares"], more["rows"]
+        if shares is not None and ((shares < 0) | (shares > 1)).any():
+            raise ValueError("its evidence has a share outside of 0..1")
+        if rows is not None and (~(rows >= 1) & ~np.isnan(rows) | np.isinf(rows)).any():
+            raise ValueError("its evidence has numbers of rows that are not possible")
         sizes = {array.size for name, array in arrays.items() if name != "indptr"}
         if (
             any(array.dtype != KINDS[name] or array.ndim != 1 for name, array in arrays.items())
@@ -219,30 +241,55 @@ class Evidence:
         rises[starts - 1] = True  # the start of the next output
         if not rises.all():
             raise ValueError("the feature numbers of its evidence are not increasing")
-        return cls(**arrays, z=z)
+        return cls(**arrays, **more)
 
 
-def _false_shares(z: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Return |z|, increasing; for each, the features expected by chance to be as large, and q."""
-    from scipy.special import erfc
+def _chances(
+    z: NDArray[np.float64], rows: NDArray[np.float64], share: float
+) -> NDArray[np.float64]:
+    """Return a p value for each z, which is also valid for features in few rows.
 
-    sizes = np.sort(np.abs(z[~np.isnan(z)]))
-    expected = sizes.size * erfc(sizes / np.sqrt(2.0))
-    as_large = sizes.size - np.searchsorted(
-        sizes, sizes
-    )  # number of features with this |z| or more
-    return sizes, expected, np.minimum(1.0, np.minimum.accumulate(expected / as_large))
+    For a feature in k rows, of equal values, the number of rows of the rarer class is about
+    binomial if labels are random. Twice the tail of this distribution is taken at as many standard
+    deviations as |z|, at most k rows, or the tail of the normal distribution if that is larger. So
+    p is at least twice the probability that all k rows are of the rarer class.
+    """
+    from scipy.special import betainc, erfc
+
+    size, rows, rarer = np.abs(z), np.maximum(rows, 1.0), min(share, 1.0 - share)
+    found = rows * rarer + size * np.sqrt(rows * rarer * (1.0 - rarer))
+    found = np.clip(found, 1e-9, rows)
+    few = 2.0 * betainc(found, rows - found + 1.0, rarer)
+    return np.asarray(np.minimum(1.0, np.maximum(few, erfc(size / np.sqrt(2.0)))))
 
 
-def join_z(arrays: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
-    """Join z of several outputs; None if one of them does not have it."""
+def _false_shares(
+    chances: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each p value how many features chance would give such a value, and q."""
+    count = int((~np.isnan(chances)).sum())
+    order = np.argsort(chances)  # NaN last
+    expected = count * chances
+    shares = expected[order[:count]] / np.arange(1, count + 1)
+    q = np.full(len(chances), np.nan)
+    q[order[:count]] = np.minimum.accumulate(shares[::-1])[::-1]
+    return expected, q
+
+
+def join_known(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Join z, or another array, of several outputs; None if one of them does not have it."""
     found = [array for array in arrays if array is not None]
     return np.concatenate(found) if found and len(found) == len(arrays) else None
 
 
 def outputs_without_signal(model: Model) -> list[int]:
     """Return the outputs of a model of the robust variant whose labels gave no signal."""
-    if model.evidence is None or model.evidence.z is None:
+    evidence = model.evidence
+    if evidence is None or evidence.z is None:
+        return []
+    if evidence.signal is not None:
+        return np.flatnonzero(evidence.signal == 0).tolist()
+    if model.parameters.get("target_nnz") is not None:
         return []
     return np.flatnonzero(np.diff(model.indptr) == 0).tolist()
 
@@ -268,4 +315,6 @@ KINDS = {
     "documents": np.int64,
 }
 TENSORS = {f"evidence_{name}": kind for name, kind in KINDS.items()}
-Z_TENSOR = "evidence_z"  # not in files of version 0.1.0, nor of the published variant
+# Not in files of version 0.1.0, nor of the published variant; `rows` not in those of clusters.
+MORE = {"z": np.float64, "rows": np.float64, "shares": np.float64, "signal": np.uint8}
+MORE_TENSORS = {f"evidence_{name}" for name in MORE}

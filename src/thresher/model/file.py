@@ -32,8 +32,8 @@ from thresher.errors import ModelFileError
 from thresher.file_format import check_format
 from thresher.losses import LOSSES
 from thresher.model import name_tensors
+from thresher.model.evidence import MORE_TENSORS, Evidence
 from thresher.model.evidence import TENSORS as EVIDENCE
-from thresher.model.evidence import Z_TENSOR, Evidence
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 
@@ -119,9 +119,9 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
         check_format(path, about, FORMAT, ModelFileError)
         names = set(file.keys())
-        evidence = ((), EVIDENCE, (*EVIDENCE, Z_TENSOR))
-        known = [{*_TENSORS, *a, *b} for a in ((), name_tensors.TENSORS) for b in evidence]
-        if names not in known:
+        rest = names - MORE_TENSORS if set(EVIDENCE) <= names else names
+        known = [{*_TENSORS, *a, *b} for a in ((), name_tensors.TENSORS) for b in ((), EVIDENCE)]
+        if rest not in known:
             raise ModelFileError(f"{path}: damaged: tensors of a model are missing")
         try:
             return {name: file.get_tensor(name) for name in sorted(names)}, about

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
 from thresher.losses import PROBABILITY_LOSSES
-from thresher.model.evidence import Evidence, Why, reason
+from thresher.model.evidence import Evidence, Why, outputs_without_signal, reason
 from thresher.model.feature_names import check_names, column_of
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
@@ -191,7 +191,7 @@ class Model:
             self.name(index) if names is None else str(names[index]),
             float(self.weights[at]) if found else 0.0,
             **known,
-            reason=reason(known, self.parameters, without_weights=bool(begin == end)),
+            reason=reason(known, self.parameters, output in outputs_without_signal(self)),
         )
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.model.evidence import KEPT, NO_SIGNAL, Evidence
+from thresher.model.evidence import KEPT, NO_SIGNAL, Evidence, outputs_without_signal
 from thresher.model.feature_names import check_names
 from thresher.report.page import note
 from thresher.report.summary import label_text
@@ -60,7 +60,7 @@ def features(
     search : bool
         Whether the table can be searched.
     """
-    if model.nnz == 0 and model.evidence is not None and model.evidence.z is not None:
+    if model.nnz == 0 and outputs_without_signal(model):
         return note(
             f"{NO_SIGNAL.capitalize()}. The prediction is the same for all rows, and no feature is "
             "kept; with target_nnz a given number is kept."
@@ -152,9 +152,9 @@ def _selection(model: Model, evidence: Evidence) -> str:
         "selected the feature in its last test."
         if evidence.z is None
         else "z is the relation of a feature alone to the label, in standard errors; q is the "
-        "expected share of unrelated features among those with at least this z."
+        "expected share of unrelated features among those with evidence at least as strong."
     )
-    if without := int((np.diff(model.indptr) == 0).sum()) if evidence.z is not None else 0:
+    if without := len(outputs_without_signal(model)):
         meaning += f" {without:,} of {len(model.intercept):,} classes have no signal."
     return (
         f"{meaning} Of {seen:,} {what} seen, "

@@ -36,7 +36,8 @@ struct LabelSums {
   }
 
   // z of the covariance of feature and label; 0 if one of them is constant. If labels were random,
-  // it would be about normal with mean 0 and variance 1. A row of weight h is one row, not h rows.
+  // it would have mean 0 and variance 1, and be about normal for a feature in many rows of each
+  // class. A row of weight h is one row, not h rows.
   double z(const RowTotals& rows) const {
     if (!(rows.weight > 0)) return 0.0;
     const double share = rows.positive / rows.weight;

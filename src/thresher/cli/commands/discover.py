@@ -65,10 +65,11 @@ def discover(options: DiscoverOptions) -> int:
     result.write()
     if options.checkpoint is not None:
         clear_leftovers(options.checkpoint)
-        if os.path.exists(options.checkpoint) and not options.keep_checkpoint:
+        kept = options.keep_checkpoint or result.lacks_model  # for --resume with a smaller --fdr
+        if os.path.exists(options.checkpoint) and not kept:
             os.unlink(options.checkpoint)
     result.report()
-    return 0
+    return 1 if result.lacks_model else 0
 
 
 def _discovery(options: DiscoverOptions) -> FeatureDiscovery:
@@ -77,6 +78,11 @@ def _discovery(options: DiscoverOptions) -> FeatureDiscovery:
         raise ParameterError("give --fdr or --expected-false, not both")
     if options.classes is not None and options.task == "regression":
         raise ParameterError("--classes cannot be used with --task regression")
+    if options.form == "joint" and options.group_namespaces:
+        raise ParameterError(
+            "--form joint drops single features, and --group-namespaces selects whole namespaces: "
+            "give one of them"
+        )
     if options.every is not None and options.checkpoint is None:
         raise ParameterError("--every needs --checkpoint FILE")
     return FeatureDiscovery(

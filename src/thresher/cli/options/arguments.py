@@ -229,6 +229,16 @@ Cache = Annotated[
         show_default=False,
     ),
 ]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Write the result to FILE as an HTML page that works offline.",
+        rich_help_panel=RESULT,
+        show_default=False,
+    ),
+]
 Names = Annotated[
     bool,
     typer.Option(
@@ -251,3 +261,46 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
         for name in names
         if name in given
     }
+
+
+# ---- checkpoints: the texts differ between commands ----------------------------------------------
+
+
+def checkpoint_option(more: str = "") -> Any:
+    """Return the option --checkpoint; `more` follows its help."""
+    return typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help=f"Write checkpoints to FILE from time to time, and at Ctrl-C.{more}",
+        rich_help_panel=LONG_RUNS,
+        show_default=False,
+    )
+
+
+def every_option(more: str = "") -> Any:
+    """Return the option --every; `more` follows its help."""
+    return typer.Option(
+        "--every",
+        metavar="TIME",
+        help=f"Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.{more}",
+        rich_help_panel=LONG_RUNS,
+        show_default=False,
+    )
+
+
+def resume_option(about: str) -> Any:
+    """Return the option --resume; `about` says what it gives, and what to give again."""
+    return typer.Option(
+        "--resume",
+        help=f"Continue from the checkpoint{about} Without a checkpoint, start from the beginning.",
+        rich_help_panel=LONG_RUNS,
+    )
+
+
+def keep_checkpoint_option(what: str) -> Any:
+    """Return the option --keep-checkpoint; `what` says what is written first."""
+    return typer.Option(
+        "--keep-checkpoint",
+        help=f"Keep the checkpoint after {what}",
+        rich_help_panel=LONG_RUNS,
+    )

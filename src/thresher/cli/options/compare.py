@@ -14,6 +14,7 @@ from thresher.cli.options.arguments import (
     Bits,
     Data,
     Format,
+    Html,
     Ignore,
     Interactions,
     Json,
@@ -150,16 +151,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write the result to FILE as an HTML page.",
-            rich_help_panel=RESULT,
-            show_default=False,
-        ),
-    ] = None,
+    html: Html = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

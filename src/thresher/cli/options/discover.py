@@ -9,13 +9,13 @@ import typer
 
 from thresher.cli.options.arguments import (
     LEARNING,
-    LONG_RUNS,
     RESULT,
     Bits,
     Cache,
     Classes,
     Data,
     Format,
+    Html,
     Ignore,
     Interactions,
     Label,
@@ -27,7 +27,11 @@ from thresher.cli.options.arguments import (
     Threads,
     Weight,
     ZeroBased,
+    checkpoint_option,
+    every_option,
+    keep_checkpoint_option,
     reading_of,
+    resume_option,
 )
 from thresher.cli.options.parsed import DiscoverOptions
 
@@ -113,7 +117,8 @@ def discover(
             "--memory",
             metavar="SIZE",
             help="Memory for the models of all folds, such as 500M or 4G. If they need more, folds "
-            "are learned one after the other, each with a reading of its own. Default: 2 GiB.",
+            "are learned one after the other, each with a reading of its own; without --bits also "
+            "if SIZE is given, because the number of features is not known. Default: 2 GiB.",
             rich_help_panel=LEARNING,
             show_default=False,
         ),
@@ -130,43 +135,12 @@ def discover(
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     cache: Cache = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            help="Write checkpoints to FILE from time to time, and at Ctrl-C.",
-            rich_help_panel=LONG_RUNS,
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            "--every",
-            metavar="TIME",
-            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s.",
-            rich_help_panel=LONG_RUNS,
-            show_default=False,
-        ),
-    ] = None,
+    checkpoint: Annotated[str | None, checkpoint_option()] = None,
+    every: Annotated[str | None, every_option()] = None,
     resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue from the checkpoint, to the same result. Give the same options again. "
-            "Without a checkpoint, start from the beginning.",
-            rich_help_panel=LONG_RUNS,
-        ),
+        bool, resume_option(", to the same result. Give the same options again.")
     ] = False,
-    keep_checkpoint: Annotated[
-        bool,
-        typer.Option(
-            "--keep-checkpoint",
-            help="Keep the checkpoint after the results are written.",
-            rich_help_panel=LONG_RUNS,
-        ),
-    ] = False,
+    keep_checkpoint: Annotated[bool, keep_checkpoint_option("the results are written.")] = False,
     top: Annotated[
         int | None,
         typer.Option(
@@ -191,16 +165,7 @@ def discover(
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    html: Annotated[
-        str | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write the result to FILE as an HTML page that works offline.",
-            rich_help_panel=RESULT,
-            show_default=False,
-        ),
-    ] = None,
+    html: Html = None,
     json: Annotated[
         str | None,
         typer.Option(
@@ -227,7 +192,7 @@ def discover(
             "--model",
             "-m",
             metavar="MODEL",
-            help="Fit the selected features together, and write the model to MODEL.",
+            help="Fit the selected features together, at most 2,000, and write the model to MODEL.",
             rich_help_panel=RESULT,
             show_default=False,
         ),
@@ -243,7 +208,8 @@ def discover(
     redrawn from the model. With --fdr 0.1, about 10 % of the selected features are expected to be
     false. If there is no signal, usually nothing is selected. Warnings say when not to trust it.
 
-    Exit codes: 0 success, also if nothing is selected; 1 bad data; 2 bad usage; 130 interrupted.
+    Exit codes: 0 success, also if nothing is selected; 1 bad data, or more features selected than
+    --model can fit (all other files are written); 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
     from thresher.cli.commands.discover import discover as run

@@ -8,7 +8,6 @@ import typer
 
 from thresher.cli.options.arguments import (
     LEARNING,
-    LONG_RUNS,
     Bits,
     Cache,
     Classes,
@@ -33,7 +32,11 @@ from thresher.cli.options.arguments import (
     Threads,
     Weight,
     ZeroBased,
+    checkpoint_option,
+    every_option,
+    keep_checkpoint_option,
     reading_of,
+    resume_option,
 )
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import takes_parameters
@@ -158,45 +161,25 @@ def train(
     cache: Cache = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            help="Write checkpoints to FILE from time to time, and at Ctrl-C. Default: "
-            "MODEL.checkpoint, written at Ctrl-C, or with --every or --resume. With --ray, FILE is "
-            "a folder, and by default there is no checkpoint at Ctrl-C.",
-            rich_help_panel=LONG_RUNS,
-            show_default=False,
+        checkpoint_option(
+            " Default: MODEL.checkpoint, written at Ctrl-C, or with --every or --resume. With "
+            "--ray, FILE is a folder, and by default there is no checkpoint at Ctrl-C."
         ),
     ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            "--every",
-            metavar="TIME",
-            help="Time between checkpoints: 60s, 0.1s, 5m. Default: 60s. With --ray, a number of "
-            "stages.",
-            rich_help_panel=LONG_RUNS,
-            show_default=False,
-        ),
-    ] = None,
+    every: Annotated[str | None, every_option(" With --ray, a number of stages.")] = None,
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume",
-            help="Continue from the checkpoint. The final model is byte for byte the same as "
-            "without the interruption. The checkpoint holds the rule, parameters, passes, seed and "
-            "the options for reading; give --valid, --cache and --multiclass again. Without a "
-            "checkpoint, start from the beginning.",
-            rich_help_panel=LONG_RUNS,
+        resume_option(
+            ". The final model is byte for byte the same as without the interruption. The "
+            "checkpoint holds the rule, parameters, passes, seed and the options for reading; give "
+            "--valid, --cache and --multiclass again."
         ),
     ] = False,
     keep_checkpoint: Annotated[
         bool,
-        typer.Option(
-            "--keep-checkpoint",
-            help="Keep the checkpoint after the model is written. Default: remove it; with --ray, "
-            "the files of the run, and the folder if it is empty then.",
-            rich_help_panel=LONG_RUNS,
+        keep_checkpoint_option(
+            "the model is written. Default: remove it; with --ray, the files of the run, and the "
+            "folder if it is empty then."
         ),
     ] = False,
     ray: Annotated[

@@ -14,6 +14,7 @@ from thresher.cli.options.parsed import DiscoverOptions
 from thresher.cli.render.texts import duration
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
+from thresher.discovery.joint_fit import MOST
 from thresher.discovery.page import page_of
 from thresher.discovery.summary import legend, outcome, selected_groups, shown_findings, table_of
 from thresher.errors import ParameterError
@@ -52,7 +53,10 @@ class DiscoveryResult:
         return word + text[text.index(":") :]  # the number in the file
 
     def write(self) -> None:
-        """Write all files: all of them, or none if one cannot be written."""
+        """Write all files: all of them, or none if one cannot be written.
+
+        If too many features are selected to fit a model, all files but the model are written.
+        """
         found, options = self.discovery, self.options
         contents: list[tuple[str | None, Callable[[], str]]] = [
             (options.html, lambda: page_of(found, self._title(), self._how())),
@@ -65,8 +69,13 @@ class DiscoveryResult:
                     file = files.enter_context(written_whole(path))
                     file.write(content().encode())
                     file.flush()
-            if options.model is not None:
+            if options.model is not None and not self.lacks_model:
                 found.model_.save(options.model)
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether a model is wanted, but too many features are selected to fit one."""
+        return self.options.model is not None and self.discovery.decision_.model is None
 
     def _title(self) -> str:
         return f"Features that matter: {self.source}"
@@ -98,6 +107,13 @@ class DiscoveryResult:
                 width = max(len(check.name) for check in fine)
                 print("\n".join(f"  {check.name:<{width}}  {check.message}" for check in fine))
             print(f"\n{self._run()}")
+        if self.lacks_model:
+            print(
+                f"no model is written to {options.model}: {len(self.discovery.selected_):,} "
+                f"features are selected, and at most {MOST:,} can be fitted together; use a "
+                f"smaller --fdr",
+                file=sys.stderr,
+            )
         for sentence in self.sentences:
             print(f"\n{sentence}" if not options.quiet else sentence)
         if not options.quiet:
@@ -140,5 +156,5 @@ class DiscoveryResult:
     def _files(self) -> None:
         words = {"--html": "page", "--json": "JSON", "--csv": "CSV", "--model": "model"}
         for option, path in self.options.results.items():
-            if path is not None:
+            if path is not None and not (option == "--model" and self.lacks_model):
                 print(f"{words[option]} -> {path}")

@@ -271,6 +271,7 @@ class RobustCoordinator(Coordinator):
         """Return the weights of all ranges, and the evidence."""
         weights, findings = zip(*executor.ask_ranges(AskResult(self._sums())), strict=True)
         keys, values = _sorted(weights)
+        weight, _, positive = self._totals
         features, probability, updates, purged, documents, z = _sorted(findings)
         evidence = Evidence(
             indptr=np.array([0, len(features)], np.int64),
@@ -280,6 +281,8 @@ class RobustCoordinator(Coordinator):
             purged=purged,
             documents=documents,
             z=z,
+            shares=np.array([positive / weight if weight else np.nan]),
+            signal=np.array([self._target > 0], np.uint8),
         )
         return Learned([Output(keys, values, self._bias)], evidence)
 
