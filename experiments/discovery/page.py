@@ -61,9 +61,9 @@ What the method cannot do; the table of the checks shows whether it says so. *Ne
 feature with effect has a copy without effect that is the same in 90 % of its rows. *Row length*:
 the logarithm of the number of words has an effect, but is no feature; the calibration knows the
 length, so the error stays as stated. *Rows three times*: each row has two copies, at random places.
-*Sorted*: all rows of one label come first; a crossfit in memory shuffles them. *a9a*: its columns are categories; of each
-group of columns exactly one is 1. So each column follows from others, and "no effect given the
-others" has no meaning.
+*Sorted*: all rows of one label come first; a crossfit in memory shuffles them. *a9a*: its columns
+are categories; of each group of columns exactly one is 1. So each column follows from others, and
+"no effect given the others" has no meaning.
 """
 
 EXTENDED = """## Beyond two balanced classes
