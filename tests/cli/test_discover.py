@@ -59,6 +59,9 @@ def test_table_checks_and_sentence_of_an_svmlight_file(folder):
     assert " of 60 features are selected; expected false (no effect given" in done.stdout
     assert "checked, and fine:" in done.stdout
     assert "  order of labels     rows were shuffled" in done.stdout
+    checked, _, missing = done.stdout.partition("\nnot checked:\n")
+    assert "correlated columns" not in checked
+    assert "  correlated columns  the rows are not in memory" in missing
     assert "1,500 rows; crossfit with 5 folds" in done.stdout
     assert "\n1: in " in done.stdout
     assert "raises the odds of 1 beyond what the other features explain" in done.stdout

@@ -47,7 +47,7 @@ def test_finds_the_features_that_matter(form: str, task: str) -> None:
     assert (found.n_rows_, found.n_features_in_) == (len(y), 40)
     assert hasattr(found, "classes_") == (task == "classification")
     assert all(isinstance(check, Check) for check in found.checks_)
-    assert len({check.name for check in found.checks_}) == len(found.checks_) == 8
+    assert len({check.name for check in found.checks_}) == len(found.checks_) == 9
 
 
 @forms

@@ -103,6 +103,15 @@ def test_failed_checks_are_at_the_top():
     assert "warning" in section(html, "what-was-checked")
 
 
+def test_what_was_not_checked_is_not_counted():
+    order = np.argsort(Y, kind="stable")
+    found = FeatureDiscovery(random_state=0).fit(X[order], Y[order])
+    page = page_of(found)
+    assert section(page, "what-was-checked").count(" not checked ") == 2
+    number = len(found.checks_) - 2
+    assert f"{number} of {number}" in section(page, "section")
+
+
 def test_names_with_html_are_text():
     pandas = pytest.importorskip("pandas")
     names = [HOSTILE if j == 3 else f"column {j}" for j in range(60)]

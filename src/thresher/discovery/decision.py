@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.features import key_of
 from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.correlated import correlated_columns
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_groups import GroupEvidence, groups_of
@@ -105,7 +106,7 @@ class Decision:
             self._group(groups_of(options.groups, width)[self.keys.astype(np.intp)])
         self.chosen = self._choose()
         self._alike = self._copies(sums)
-        self.checks = [*evidence.checks, self._copies_check()]
+        self.checks = [*evidence.checks, correlated_columns(None, []), self._copies_check()]
         self._known = evidence.names
 
     # ---- selection -----------------------------------------------------------------------------
@@ -173,6 +174,9 @@ class Decision:
             self._look_up_names(source)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
+        if isinstance(source, MatrixSource):
+            groups = None if self.groups is None else self.options.groups
+            self.checks[-2] = correlated_columns(source, self.selected, groups)
         self.checks[-1] = self._copies_check()
 
     def _fit_jointly(self, source: Source | MatrixSource, observer: Observer) -> None:

@@ -97,8 +97,8 @@ def _numbers(discovery: FeatureDiscovery) -> dict[str, object]:
     else:
         numbers["features that occurred"] = len(decision.keys)
     numbers["rows"] = int(discovery.n_rows_)
-    fine = sum(check.fine for check in decision.checks)
-    numbers["checks passed"] = f"{fine} of {len(decision.checks)}"
+    made = [check for check in decision.checks if check.checked]
+    numbers["checks passed"] = f"{sum(check.fine for check in made)} of {len(made)}"
     return numbers
 
 
@@ -183,9 +183,7 @@ def _sentences(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
 
 def _checks(discovery: FeatureDiscovery) -> str:
     checks = discovery.checks_
-    rows: list[list[Cell]] = [
-        [check.name, "fine" if check.fine else "warning", check.message] for check in checks
-    ]
+    rows: list[list[Cell]] = [[check.name, check.result, check.message] for check in checks]
     words = "A warning says that more of the selected features than stated may be false, and why."
     drawn = table(["check", "result", "what was measured"], rows)
     return f'<div class="checks">{drawn}</div>{note(words)}'

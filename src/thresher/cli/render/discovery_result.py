@@ -92,11 +92,12 @@ class DiscoveryResult:
         if not options.quiet:
             self._table()
             print(outcome(self.discovery))
-            fine = [check for check in decision.checks if check.fine]
-            if fine:
-                print("\nchecked, and fine:")
-                width = max(len(check.name) for check in fine)
-                print("\n".join(f"  {check.name:<{width}}  {check.message}" for check in fine))
+            for result, title in (("fine", "checked, and fine"), ("not checked", "not checked")):
+                found = [check for check in decision.checks if check.result == result]
+                if found:
+                    print(f"\n{title}:")
+                    width = max(len(check.name) for check in found)
+                    print("\n".join(f"  {c.name:<{width}}  {c.message}" for c in found))
             print(f"\n{self._run()}")
         for sentence in self.sentences:
             print(f"\n{sentence}" if not options.quiet else sentence)
