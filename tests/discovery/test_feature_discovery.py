@@ -189,7 +189,17 @@ def test_groups_of_rows_stay_together() -> None:
     X, y = signal(rows=400)
     copies = np.repeat(np.arange(400), 3)
     found = discovered().fit(X[copies], y[copies], groups=copies)
-    assert not {c.name: c for c in found.checks_}["repeated rows"].fine
+    checks = {c.name: c for c in found.checks_}
+    assert checks["repeated rows"].fine
+    assert "66.7% of the rows repeat an earlier row, 0.0% a row of" in str(checks["repeated rows"])
+    assert checks["order of residuals"].result == "not checked"
+    divided = discovered().fit(X[copies], y[copies], groups=np.arange(1200) // 2)
+    check = {c.name: c for c in divided.checks_}["repeated rows"]
+    assert not check.fine
+    assert "put all copies into one group" in check.message
+    weights = np.arange(1200) < 900  # weights of 0
+    few = discovered().fit(X[copies], y[copies], weights, groups=copies)
+    assert {c.name: c for c in few.checks_}["repeated rows"].fine
     words = np.array([f"person {i}" for i in copies])
     named = discovered().fit(X[copies], y[copies], groups=words)
     assert (

@@ -22,6 +22,7 @@ _LENGTH = 4.0
 _COPIES = 0.05  # share of rows that repeat an earlier row
 _FEW_ROWS, _FEW_OF_CLASS = 500, 50
 _SORTED = "the rows are sorted by label or come in runs"
+_GROUPED = "groups of rows were given, and rows of a group may depend on each other"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ class RowChecks:
     shuffled : bool
         Whether the models learned the rows in a random order.
 
+    Attributes
+    ----------
+    groups : array of int of shape (rows,) or None
+        The group of each row, if rows of a group may depend on each other.
+
     Examples
     --------
     >>> import numpy as np
@@ -94,6 +100,8 @@ class RowChecks:
     >>> [check.name for check in checks.checks() if not check.fine]
     ['order of labels', 'order of residuals', 'drift']
     """
+
+    groups: NDArray[np.int64] | None = None
 
     def __init__(self, outputs: int, classifies: bool, shuffled: bool = False) -> None:
         self.outputs, self.classifies, self.shuffled = outputs, classifies, shuffled
@@ -215,6 +223,8 @@ class RowChecks:
         z = _largest(self.sums["lag"], np.sqrt(self.sums["lag_v"]))
         if self.shuffled and self._label_lag()[1]:  # so residuals follow the labels
             return Check("order of residuals", z, True, _SORTED, checked=False)
+        if self.groups is not None:
+            return Check("order of residuals", z, True, _GROUPED, checked=False)
         fine = abs(z) < _FAR
         message = f"residuals of neighbouring rows are independent (z = {z:.1f})"
         if not fine:
@@ -243,13 +253,18 @@ class RowChecks:
 
     def _repeated(self) -> Check:
         seen = np.concatenate([np.zeros(0, np.uint64), *self._seen])
-        share = 1 - len(np.unique(seen)) / len(seen) if len(seen) else 0.0
-        fine = share < _COPIES
+        rows, distinct = max(len(seen), 1), len(np.unique(seen))
+        share, advice = (len(seen) - distinct) / rows, "(in Python) give fit the groups of the rows"
         message = f"{share:.1%} of the rows repeat an earlier row"
+        if self.groups is not None:
+            pairs = np.unique(np.stack([seen, self.groups[: len(seen)].astype(np.uint64)]), axis=1)
+            share, advice = (pairs.shape[1] - distinct) / rows, "put all copies into one group"
+            message += f", {share:.1%} a row of another group"
+        fine = share < _COPIES
         if not fine:
             message += (
-                ". If they are copies of one observation, evidence counts it several times: "
-                "deduplicate the rows, or (in Python) give fit the groups of the rows"
+                f". If they are copies of one observation, evidence counts it several times: "
+                f"deduplicate the rows, or {advice}"
             )
         return Check("repeated rows", share, fine, message)
 
