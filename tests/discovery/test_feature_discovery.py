@@ -243,10 +243,15 @@ def test_refit_gives_a_model(kind: str, tmp_path: Any) -> None:
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(sp.csr_matrix(X)), found.predict(X))
     if kind == "regression":
-        assert not hasattr(found, "predict_proba")
+        with pytest.raises(AttributeError, match="a regression has no predict_proba"):
+            found.predict_proba(X)
     else:
         np.testing.assert_allclose(found.predict_proba(X).sum(axis=1), 1.0)
-    assert not hasattr(discovered().fit(X, y), "predict")
+    bare = discovered().fit(X, y)
+    for name in ("predict", "score"):
+        assert not hasattr(bare, name)
+        with pytest.raises(AttributeError, match=f"FeatureDiscovery: {name} needs refit=True"):
+            getattr(bare, name)(X)
     with pytest.raises(AttributeError, match="model_ needs refit=True"):
         _ = discovered().fit(X, y).model_
 
