@@ -130,7 +130,15 @@ def test_groups_and_regression():
     found = FeatureDiscovery(feature_groups=np.arange(60) // 5, random_state=0).fit(X, target)
     html = page_of(found)
     assert "0 5" in section(html, "groups")
-    assert "q and p are those of the group" in section(html, "features")
+    assert "q of group" in section(html, "features")
+    assert "share of false groups" in section(html, "features")
+    assert found.table().splitlines()[0].split() == [
+        "feature", "direction", "group", "rows", "z", "q", "of", "group",
+    ]  # fmt: skip
+    one = found.findings()[0]
+    assert (one.feature, one.group, type(one.group)) == (3, 0, int)
+    assert json.loads(found.to_json())["features"][0]["group"] == 0
+    assert next(csv.DictReader(io.StringIO(found.to_csv())))["group"] == "0"
     assert "change of the target in standard deviations" in section(html, "effect-and-evidence")
     facts = json.loads(found.to_json())
     assert facts["selected_groups"][0]["group"] == 0
@@ -138,7 +146,11 @@ def test_groups_and_regression():
     decision = found.decision_
     effect = dict(zip(decision.keys.tolist(), decision.effects.tolist(), strict=True))[3]
     assert effect == pytest.approx(2 / target.std(), rel=0.1)
-    assert "Its group 0 is selected." in found.why(3)
+    for feature in (3, 4, 30):  # the group of feature 4 is selected, though it has no effect
+        selected = "is selected" if feature < 5 else "is not selected"
+        q = f"{found.qvalues_[feature]:.2g}"
+        assert f"Its group {feature // 5} {selected}; q of the group is {q}." in found.why(feature)
+        assert "of this feature alone" in found.why(feature)
 
 
 def test_several_classes_are_named():

@@ -300,13 +300,17 @@ class Decision:
         if self.groups is None:
             return found.sentence(len(self.keys), self.redraws)
         own, label = self.feature_rates, self.groups.labels[self.groups.members[at]]
+        of_group = found.q
         found = replace(
             found, q=float(own.qvalues[at]), p=float(own.pvalues[at]), alike=int(own.alike[at]),
             expected_false=float(own.expected_false[at]),
         )  # fmt: skip
         about = "is selected" if found.selected else "is not selected"
         sentence = found.sentence(len(self.keys), self.redraws)
-        return f"{sentence}\nIts group {label} {about}."
+        return (
+            f"{sentence}\nThese numbers are of this feature alone, but groups are selected as a "
+            f"whole.\nIts group {label} {about}; q of the group is {of_group:.2g}."
+        )
 
     def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:
         if isinstance(feature, str):
@@ -353,4 +357,5 @@ class Decision:
             selected=selected,
             weight=None if joint is None else float(joint.weights[output, place]),
             wald=None if joint is None else float(joint.wald[output, place]),
+            group=None if self.groups is None else self.groups.labels[unit],
         )

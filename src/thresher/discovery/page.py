@@ -13,6 +13,7 @@ from thresher.discovery.summary import (
     PROMISE,
     direction_text,
     facts_of,
+    group_text,
     legend,
     outcome,
     selected_groups,
@@ -116,7 +117,9 @@ def _features(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
     classes = discovery.decision_.classes
     several = classes is not None and len(classes) > 2
     largest = max(abs(one.z) for one in found) or 1.0
-    head = ["feature", "direction", "rows", "z", "q", "p"]
+    grouped = discovery.decision_.groups is not None
+    head = ["feature", "direction", "rows", "z"]
+    head += ["group", "q of group", "p of group"] if grouped else ["q", "p"]
     fitted = any(one.weight is not None for one in found)  # with refit, or in the form joint
     head += ["weight", "Wald"] if fitted else []
     rows: list[list[Cell]] = []
@@ -126,17 +129,18 @@ def _features(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
             direction_text(one, several),
             one.rows,
             TableCell(f"{one.z:+.1f}", one.z, one.z / largest),
+            *([group_text(one.group)] if grouped else []),
             TableCell(f"{one.q:.2g}", one.q),
             TableCell(f"{one.p:.2g}", one.p),
         ]
         if fitted:
             row += [_number(one.weight, "+.3g"), _number(one.wald, "+.1f")]
         rows.append(row)
-    words = f"{legend(discovery)}; p: against redraws of features about as frequent"
+    words = f"{legend(discovery)}; p"
+    words += " of group: against redraws of groups about" if grouped else ": against redraws of "
+    words += " as frequent" if grouped else "features about as frequent"
     if fitted:
         words += "; Wald: the weight over its standard error"
-    if discovery.decision_.groups is not None:
-        words += "; q and p are those of the group"
     if len(found) > _MOST:
         remark += note(f"The {_MOST:,} strongest of {len(found):,} features are shown.")
     drawn = table(head, rows, search=len(rows) > 10)
@@ -150,7 +154,7 @@ def _number(value: float | None, form: str) -> Cell:
 def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
     rows: list[list[Cell]] = [
         [
-            str(group["group"]) or "(no namespace)",
+            group_text(group["group"]),
             group["features"],
             TableCell(f"{group['strength']:.1f}", group["strength"]),
             TableCell(f"{group['q']:.2g}", group["q"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher._version import __version__
-from thresher.discovery.findings import Finding
+from thresher.discovery.findings import Finding, label_text
 
 if TYPE_CHECKING:
     from thresher.discovery.decision import Decision
@@ -177,9 +177,9 @@ def direction_text(found: Finding, several: bool) -> str:
     return f"{found.direction} {label_text(found.label)}" if several else found.direction
 
 
-def label_text(label: Any) -> str:
-    """Return the text of a class: 1 instead of 1.0."""
-    return f"{label:.10g}" if isinstance(label, float | np.floating) else str(label)
+def group_text(group: Any) -> str:
+    """Return the text of a group of features."""
+    return str(group) or "(no namespace)"
 
 
 def legend(discovery: FeatureDiscovery) -> str:
@@ -196,8 +196,12 @@ def legend(discovery: FeatureDiscovery) -> str:
             f"the odds of {label_text(classes[1])}" if len(classes) == 2 else "the odds of a class"
         )
     words = WORDS
+    if discovery.decision_.groups is not None:
+        words = {**WORDS, "q of group": "expected share of false groups among those at least as "
+                 "strong"}  # fmt: skip
+        words.pop("q")
     if discovery.decision_.joint is not None:
-        words = {**WORDS, "weight": "in one fit of all selected features"}
+        words = {**words, "weight": "in one fit of all selected features"}
     return f"raises, lowers: {what}; " + "; ".join(f"{n}: {text}" for n, text in words.items())
 
 
@@ -224,11 +228,14 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
     cat      raises       22  3.1  0.08   +1.25
     """
     fitted = any(found.weight is not None for found in findings)
-    head = ["feature", "direction", "rows", "z", "q", *(["weight"] if fitted else [])]
+    grouped = any(found.group is not None for found in findings)
+    head = ["feature", "direction", *(["group"] if grouped else []), "rows", "z"]
+    head += ["q of group" if grouped else "q", *(["weight"] if fitted else [])]
     lines = [
         [
             str(found.feature),
             direction_text(found, several),
+            *([group_text(found.group)] if grouped else []),
             f"{found.rows:,}",
             f"{found.z:.1f}",
             f"{found.q:.2g}",
@@ -243,7 +250,7 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     return "\n".join(
         "  ".join(
-            f"{cell:<{width}}" if at < 2 else f"{cell:>{width}}"
+            f"{cell:<{width}}" if at < 2 + grouped else f"{cell:>{width}}"
             for at, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in (head, *lines)
