@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import thresher
 from support.pages import HOSTILE, parsed, section
 from thresher import FeatureDiscovery
 from thresher.discovery.page import page_of
+from thresher.discovery.summary import number_text
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(1200, 60))
@@ -87,6 +89,9 @@ def test_a_page_without_selected_features(nothing):
     )
     assert "These are the strongest ones" in section(html, "features")
     assert parsed(html).find(".//section[@id='in-words']") is None
+    fitted = FeatureDiscovery(refit=True, random_state=0).fit(X, np.arange(1200) % 7 == 3)
+    assert not len(fitted.selected_)
+    assert "weight" not in section(page_of(fitted), "features")
     assert json.loads(nothing.to_json())["features"] == []
     assert nothing.table().startswith("no feature is selected: the strongest one, ")
     assert nothing.table(3).split()[:5] == ["feature", "direction", "rows", "z", "q"]
@@ -169,6 +174,29 @@ def test_many_features_make_a_page_of_bounded_size():
     html = page_of(found)
     assert len(html) < 300_000
     assert "of 19," in section(html, "effect-and-evidence")
+
+
+def test_many_sentences_come_after_the_charts():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1000, 200))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = FeatureDiscovery(expected_false=150, random_state=0).fit(rows, rows.sum(axis=1))
+    assert len(found.selected_) > 100
+    html = page_of(found)
+    assert section(html, "in-words").count("beyond what the other features") == 100
+    assert "why() tells of any other" in section(html, "in-words")
+    places = [html.index(f'id="{name}"') for name in ("features", "false-against-selected",
+                                                      "in-words", "what-was-checked")]  # fmt: skip
+    assert places == sorted(places)
+
+
+def test_numbers_and_labels_are_plain():
+    assert [number_text(n) for n in (0.05, 9.4, 182.3, 1821.0)] == ["0.05", "9.4", "182", "1,821"]
+    found = FeatureDiscovery(random_state=0).fit(X, Y.astype(float))
+    assert type(found.findings()[0].label) is float
+    assert "the odds of 1 beyond" in found.why(3)
+    assert "in 1 row;" in replace(found.findings()[0], rows=1).sentence(60, 20)
 
 
 def test_json_and_csv_have_the_same_features(discovery, tmp_path):

@@ -15,6 +15,7 @@ from thresher.discovery.summary import (
     facts_of,
     group_text,
     legend,
+    number_text,
     outcome,
     selected_groups,
     shown_findings,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from thresher.discovery.feature_discovery import FeatureDiscovery
 
 _MOST = 2000  # features in the table
-_SENTENCES = 300  # features with a sentence
+_SENTENCES = 100  # features with a sentence
 _DRAWN = 400  # selected features in the chart; of the others, the same number
 _LABELLED = 12  # features with their names in the chart
 _LONG = 24  # letters of a name in the chart
@@ -69,11 +70,13 @@ def page_of(
     if groups:
         sections.append(Section("Groups", _groups(groups)))
     sections.append(Section("Features", _features(discovery, found)))
-    if found and discovery.decision_.groups is None:
-        sections.append(Section("In words", _sentences(discovery, found)))
     sections += [
         Section("Effect and evidence", _volcano(discovery)),
         Section("False against selected", _curve(discovery)),
+    ]
+    if found and discovery.decision_.groups is None:
+        sections.append(Section("In words", _sentences(discovery, found)))
+    sections += [
         Section("What was checked", _checks(discovery)),
         Section("What it promises", _promise()),
         Section("How it was made", facts(_how(discovery, how or {}))),
@@ -94,7 +97,7 @@ def _numbers(discovery: FeatureDiscovery) -> dict[str, object]:
     else:
         numbers["selected features"] = len(decision.chosen)
     if len(decision.chosen):
-        numbers[f"{unit} expected to be false"] = f"{decision.expected_false:.2g}"
+        numbers[f"{unit} expected to be false"] = number_text(decision.expected_false)
     else:
         numbers["features that occurred"] = len(decision.keys)
     numbers["rows"] = int(discovery.n_rows_)
@@ -136,7 +139,7 @@ def _features(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
         if fitted:
             row += [_number(one.weight, "+.3g"), _number(one.wald, "+.1f")]
         rows.append(row)
-    words = f"{legend(discovery)}; p"
+    words = f"{legend(discovery, found)}; p"
     words += " of group: against redraws of groups about" if grouped else ": against redraws of "
     words += " as frequent" if grouped else "features about as frequent"
     if fitted:
@@ -158,7 +161,7 @@ def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
             group["features"],
             TableCell(f"{group['strength']:.1f}", group["strength"]),
             TableCell(f"{group['q']:.2g}", group["q"]),
-            TableCell(f"{group['expected_false']:.2g}", group["expected_false"]),
+            TableCell(number_text(group["expected_false"]), group["expected_false"]),
         ]
         for group in groups
     ]
@@ -238,7 +241,9 @@ def _point(discovery: FeatureDiscovery, at: int, kind: str, label: str) -> Chart
     decision = discovery.decision_
     name = discovery.name_of(int(decision.keys[at]))
     effect, z = float(decision.effects[at]), float(decision.z[at])
-    about = f"{name}: effect {effect:+.3g}, z = {z:.1f}, {int(decision.rows[at]):,} rows"
+    rows = int(decision.rows[at])
+    unit = "row" if rows == 1 else "rows"
+    about = f"{name}: effect {effect:+.3g}, z = {z:.1f}, {rows:,} {unit}"
     short = name if len(name) <= _LONG else name[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return ChartPoint(effect, abs(z), about, kind, 0.0, short if label else "")
 

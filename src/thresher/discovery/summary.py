@@ -141,7 +141,7 @@ def outcome(discovery: FeatureDiscovery) -> str:
         groups, every = len(decision.selected_groups), len(decision.groups.labels)
         return (
             f"{groups:,} of {every:,} groups {'is' if groups == 1 else 'are'} selected, with "
-            f"{count:,} features; groups {false}"
+            f"{count:,} {'feature' if count == 1 else 'features'}; groups {false}"
         )
     if count:
         return f"{count:,} of {seen:,} features {'is' if count == 1 else 'are'} selected; {false}"
@@ -153,8 +153,8 @@ def outcome(discovery: FeatureDiscovery) -> str:
     best = strongest[0]
     return (
         f"no feature is selected: the strongest one, {best.feature}, has z = {best.z:.1f}, and "
-        f"{best.expected_false:.2g} of {seen:,} features without any effect would look as strong. "
-        f"Either there is no signal, or there are too few rows to see it"
+        f"{number_text(best.expected_false)} of {seen:,} features without any effect would look "
+        f"as strong. Either there is no signal, or there are too few rows to see it"
     )
 
 
@@ -162,7 +162,23 @@ def _false_text(decision: Decision) -> str:
     """Return the expected number of false features as text."""
     if decision.expected_false * decision.redraws < 1.5:  # no redraw is as strong
         return f"fewer than {2 / decision.redraws:.2g}"
-    return f"about {decision.expected_false:.2g}"
+    return f"about {number_text(decision.expected_false)}"
+
+
+def number_text(value: float) -> str:
+    """Return an expected number as text, with two digits if it is small.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> from thresher.discovery.summary import number_text
+    >>> number_text(0.123), number_text(1.84), number_text(1843.2)
+    ('0.12', '1.8', '1,843')
+    """
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def direction_text(found: Finding, several: bool) -> str:
@@ -182,12 +198,14 @@ def group_text(group: Any) -> str:
     return str(group) or "(no namespace)"
 
 
-def legend(discovery: FeatureDiscovery) -> str:
+def legend(discovery: FeatureDiscovery, findings: Sequence[Finding]) -> str:
     """Return what the columns of the table mean.
 
     Parameters
     ----------
     discovery : FeatureDiscovery
+    findings : sequence of Finding
+        Those of the table.
     """
     classes = discovery.decision_.classes
     what = "the target"
@@ -200,7 +218,7 @@ def legend(discovery: FeatureDiscovery) -> str:
         words = {**WORDS, "q of group": "expected share of false groups among those at least as "
                  "strong"}  # fmt: skip
         words.pop("q")
-    if discovery.decision_.joint is not None:
+    if any(found.weight is not None for found in findings):
         words = {**words, "weight": "in one fit of all selected features"}
     return f"raises, lowers: {what}; " + "; ".join(f"{n}: {text}" for n, text in words.items())
 

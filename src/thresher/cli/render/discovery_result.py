@@ -120,10 +120,11 @@ class DiscoveryResult:
             return
         classes = decision.classes
         several = classes is not None and len(classes) > 2
-        print(table_of(found[: options.top or _SHOWN], several))
+        shown = found[: options.top or _SHOWN]
+        print(table_of(shown, several))
         if options.top is None:
             self._more(found)
-        print(textwrap.fill(legend(self.discovery), 100) + "\n")
+        print(textwrap.fill(legend(self.discovery, shown), 100) + "\n")
 
     def _more(self, lines: Sequence[Any]) -> None:
         if len(lines) > _SHOWN:
