@@ -59,6 +59,9 @@ def test_table_checks_and_sentence_of_an_svmlight_file(folder):
     assert " of 60 features are selected; expected false (no effect given" in done.stdout
     assert "checked, and fine:" in done.stdout
     assert "  order of labels     rows were shuffled" in done.stdout
+    checked, _, missing = done.stdout.partition("\nnot checked:\n")
+    assert "correlated columns" not in checked
+    assert "  correlated columns  the rows are not in memory" in missing
     assert "1,500 rows; crossfit with 5 folds" in done.stdout
     assert "\n1: in " in done.stdout
     assert "raises the odds of 1 beyond what the other features explain" in done.stdout
@@ -147,7 +150,7 @@ def test_namespaces_are_selected_as_groups(folder, tmp_path):
     arguments = ("--group-namespaces", "--json", tmp_path / "r", "--html", tmp_path / "h")
     done = called("discover", folder / "rows.vw", *arguments, "--why", "age^years")
     assert "1 of 2 groups is selected, with 40 features" in done.stdout
-    assert "Its group age is not selected." in done.stdout
+    assert "Its group age is not selected; q of the group is " in done.stdout
     assert [group["group"] for group in found(tmp_path / "r")["selected_groups"]] == ["word"]
     assert "word" in section((tmp_path / "h").read_text(), "groups")
     done = called("discover", folder / "rows.svm", "--group-namespaces", code=2)

@@ -48,7 +48,7 @@ def test_finds_the_features_that_matter(form: str, task: str) -> None:
     assert (found.n_rows_, found.n_features_in_) == (len(y), 40)
     assert hasattr(found, "classes_") == (task == "classification")
     assert all(isinstance(check, Check) for check in found.checks_)
-    assert len({check.name for check in found.checks_}) == len(found.checks_) == 8
+    assert len({check.name for check in found.checks_}) == len(found.checks_) == 9
 
 
 @forms
@@ -205,7 +205,17 @@ def test_groups_of_rows_stay_together() -> None:
     X, y = signal(rows=400)
     copies = np.repeat(np.arange(400), 3)
     found = discovered().fit(X[copies], y[copies], groups=copies)
-    assert not {c.name: c for c in found.checks_}["repeated rows"].fine
+    checks = {c.name: c for c in found.checks_}
+    assert checks["repeated rows"].fine
+    assert "66.7% of the rows repeat an earlier row, 0.0% a row of" in str(checks["repeated rows"])
+    assert checks["order of residuals"].result == "not checked"
+    divided = discovered().fit(X[copies], y[copies], groups=np.arange(1200) // 2)
+    check = {c.name: c for c in divided.checks_}["repeated rows"]
+    assert not check.fine
+    assert "put all copies into one group" in check.message
+    weights = np.arange(1200) < 900  # weights of 0
+    few = discovered().fit(X[copies], y[copies], weights, groups=copies)
+    assert {c.name: c for c in few.checks_}["repeated rows"].fine
     words = np.array([f"person {i}" for i in copies])
     named = discovered().fit(X[copies], y[copies], groups=words)
     assert (
@@ -249,10 +259,15 @@ def test_refit_gives_a_model(kind: str, tmp_path: Any) -> None:
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(sp.csr_matrix(X)), found.predict(X))
     if kind == "regression":
-        assert not hasattr(found, "predict_proba")
+        with pytest.raises(AttributeError, match="a regression has no predict_proba"):
+            found.predict_proba(X)
     else:
         np.testing.assert_allclose(found.predict_proba(X).sum(axis=1), 1.0)
-    assert not hasattr(discovered().fit(X, y), "predict")
+    bare = discovered().fit(X, y)
+    for name in ("predict", "score"):
+        assert not hasattr(bare, name)
+        with pytest.raises(AttributeError, match=f"FeatureDiscovery: {name} needs refit=True"):
+            getattr(bare, name)(X)
     with pytest.raises(AttributeError, match="model_ needs refit=True"):
         _ = discovered().fit(X, y).model_
 

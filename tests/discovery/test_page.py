@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import thresher
 from support.pages import HOSTILE, parsed, section
 from thresher import FeatureDiscovery
 from thresher.discovery.page import page_of
+from thresher.discovery.summary import number_text
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(1200, 60))
@@ -87,8 +89,12 @@ def test_a_page_without_selected_features(nothing):
     )
     assert "These are the strongest ones" in section(html, "features")
     assert parsed(html).find(".//section[@id='in-words']") is None
+    fitted = FeatureDiscovery(refit=True, random_state=0).fit(X, np.arange(1200) % 7 == 3)
+    assert not len(fitted.selected_)
+    assert "weight" not in section(page_of(fitted), "features")
     assert json.loads(nothing.to_json())["features"] == []
-    assert nothing.table().split() == ["feature", "direction", "rows", "z", "q"]
+    assert nothing.table().startswith("no feature is selected: the strongest one, ")
+    assert nothing.table(3).split()[:5] == ["feature", "direction", "rows", "z", "q"]
 
 
 def test_failed_checks_are_at_the_top():
@@ -101,6 +107,15 @@ def test_failed_checks_are_at_the_top():
         html, "section"
     )
     assert "warning" in section(html, "what-was-checked")
+
+
+def test_what_was_not_checked_is_not_counted():
+    order = np.argsort(Y, kind="stable")
+    found = FeatureDiscovery(random_state=0).fit(X[order], Y[order])
+    page = page_of(found)
+    assert section(page, "what-was-checked").count(" not checked ") == 2
+    number = len(found.checks_) - 2
+    assert f"{number} of {number}" in section(page, "section")
 
 
 def test_names_with_html_are_text():
@@ -120,7 +135,15 @@ def test_groups_and_regression():
     found = FeatureDiscovery(feature_groups=np.arange(60) // 5, random_state=0).fit(X, target)
     html = page_of(found)
     assert "0 5" in section(html, "groups")
-    assert "q and p are those of the group" in section(html, "features")
+    assert "q of group" in section(html, "features")
+    assert "share of false groups" in section(html, "features")
+    assert found.table().splitlines()[0].split() == [
+        "feature", "direction", "group", "rows", "z", "q", "of", "group",
+    ]  # fmt: skip
+    one = found.findings()[0]
+    assert (one.feature, one.group, type(one.group)) == (3, 0, int)
+    assert json.loads(found.to_json())["features"][0]["group"] == 0
+    assert next(csv.DictReader(io.StringIO(found.to_csv())))["group"] == "0"
     assert "change of the target in standard deviations" in section(html, "effect-and-evidence")
     facts = json.loads(found.to_json())
     assert facts["selected_groups"][0]["group"] == 0
@@ -128,7 +151,11 @@ def test_groups_and_regression():
     decision = found.decision_
     effect = dict(zip(decision.keys.tolist(), decision.effects.tolist(), strict=True))[3]
     assert effect == pytest.approx(2 / target.std(), rel=0.1)
-    assert "Its group 0 is selected." in found.why(3)
+    for feature in (3, 4, 30):  # the group of feature 4 is selected, though it has no effect
+        selected = "is selected" if feature < 5 else "is not selected"
+        q = f"{found.qvalues_[feature]:.2g}"
+        assert f"Its group {feature // 5} {selected}; q of the group is {q}." in found.why(feature)
+        assert "of this feature alone" in found.why(feature)
 
 
 def test_several_classes_are_named():
@@ -147,6 +174,29 @@ def test_many_features_make_a_page_of_bounded_size():
     html = page_of(found)
     assert len(html) < 300_000
     assert "of 19," in section(html, "effect-and-evidence")
+
+
+def test_many_sentences_come_after_the_charts():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1000, 200))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = FeatureDiscovery(expected_false=150, random_state=0).fit(rows, rows.sum(axis=1))
+    assert len(found.selected_) > 100
+    html = page_of(found)
+    assert section(html, "in-words").count("beyond what the other features") == 100
+    assert "why() tells of any other" in section(html, "in-words")
+    places = [html.index(f'id="{name}"') for name in ("features", "false-against-selected",
+                                                      "in-words", "what-was-checked")]  # fmt: skip
+    assert places == sorted(places)
+
+
+def test_numbers_and_labels_are_plain():
+    assert [number_text(n) for n in (0.05, 9.4, 182.3, 1821.0)] == ["0.05", "9.4", "182", "1,821"]
+    found = FeatureDiscovery(random_state=0).fit(X, Y.astype(float))
+    assert type(found.findings()[0].label) is float
+    assert "the odds of 1 beyond" in found.why(3)
+    assert "in 1 row;" in replace(found.findings()[0], rows=1).sentence(60, 20)
 
 
 def test_json_and_csv_have_the_same_features(discovery, tmp_path):

@@ -53,6 +53,9 @@ def test_sorted_and_alternating_labels():
     assert "shuffle the rows" in found.message
     shuffled = checked(y[:, order], p[:, order], lengths, hashes, shuffled=True)
     assert "order of labels" not in failed(shuffled)
+    result = {check.name: check.result for check in shuffled.checks()}
+    assert result["order of labels"] == result["repeated rows"] == "fine"
+    assert result["order of residuals"] == result["drift"] == "not checked"
     turns = (np.arange(ROWS) % 2).astype(float)[None]
     other = checked(turns, np.full((1, ROWS), 0.5), lengths, hashes)
     assert "labels alternate" in {c.name: c for c in other.checks()}["order of labels"].message

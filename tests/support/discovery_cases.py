@@ -149,5 +149,8 @@ def same_results(one: FeatureDiscovery, other: FeatureDiscovery) -> None:
     assert one.expected_false_ == other.expected_false_
     assert one.n_rows_ == other.n_rows_
     for first, second in zip(one.checks_, other.checks_, strict=True):
-        assert (first.name, first.fine) == (second.name, second.fine)
+        assert first.name == second.name
+        if not first.checked or not second.checked:  # rows in memory have one more check
+            continue
+        assert first.fine == second.fine
         np.testing.assert_allclose(first.value, second.value, rtol=1e-9, atol=1e-6)

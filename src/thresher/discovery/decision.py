@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.features import key_of
 from thresher.data.matrix_source import MatrixSource
+from thresher.discovery.correlated import correlated_columns
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_groups import GroupEvidence, groups_of
@@ -107,7 +108,7 @@ class Decision:
         self.chosen = self._choose()
         self._copies = NearCopies.of(sums, self.chosen, np.abs(self.z))
         self._sums = sums if isinstance(options.groups, str) else []
-        self.checks = [*evidence.checks, self._copies_check()]
+        self.checks = [*evidence.checks, correlated_columns(None, []), self._copies_check()]
         self._known = evidence.names
 
     # ---- selection -----------------------------------------------------------------------------
@@ -175,6 +176,9 @@ class Decision:
             self._look_up_names(source)
             if self.model is not None:
                 object.__setattr__(self.model, "names", self._names_of_model())
+        if isinstance(source, MatrixSource):
+            groups = None if self.groups is None else self.options.groups
+            self.checks[-2] = correlated_columns(source, self.selected, groups)
         self.checks[-1] = self._copies_check()
 
     def _fit_jointly(self, source: Source | MatrixSource, observer: Observer) -> None:
@@ -285,13 +289,17 @@ class Decision:
         if self.groups is None:
             return found.sentence(len(self.keys), self.redraws)
         own, label = self.feature_rates, self.groups.labels[self.groups.members[at]]
+        of_group = found.q
         found = replace(
             found, q=float(own.qvalues[at]), p=float(own.pvalues[at]), alike=int(own.alike[at]),
             expected_false=float(own.expected_false[at]),
         )  # fmt: skip
         about = "is selected" if found.selected else "is not selected"
         sentence = found.sentence(len(self.keys), self.redraws)
-        return f"{sentence}\nIts group {label} {about}."
+        return (
+            f"{sentence}\nThese numbers are of this feature alone, but groups are selected as a "
+            f"whole.\nIts group {label} {about}; q of the group is {of_group:.2g}."
+        )
 
     def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:
         if isinstance(feature, str):
@@ -338,4 +346,5 @@ class Decision:
             selected=selected,
             weight=None if joint is None else float(joint.weights[output, place]),
             wald=None if joint is None else float(joint.wald[output, place]),
+            group=None if self.groups is None else self.groups.labels[unit],
         )

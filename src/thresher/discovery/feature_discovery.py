@@ -63,7 +63,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     Parameters
     ----------
     fdr : float, default=0.1
-        Expected share of false features among those selected (false discovery rate).
+        Expected share of false features among those selected (false discovery rate). It is not
+        used if `expected_false` is given.
     expected_false : float, optional
         Expected number of false features. If it is given, `fdr` is not used.
     form : {"auto", "crossfit", "stream", "joint"}, default="auto"

@@ -12,7 +12,7 @@ from typing import Any
 
 COLUMNS = (
     "feature", "direction", "label", "rows", "z", "q", "p", "expected_false", "selected", "weight",
-    "wald",
+    "wald", "group",
 )  # fmt: skip
 
 
@@ -47,6 +47,9 @@ class Finding:
         Weight in one fit of all selected features; None: it was not fitted.
     wald : float or None
         This weight in units of its standard error.
+    group : object
+        Its group, if groups of features are selected; None: there are no groups. Then `q`, `p`,
+        `expected_false` and `alike` are those of the group, and `z` is that of the feature.
     """
 
     feature: str | int
@@ -62,6 +65,12 @@ class Finding:
     selected: bool
     weight: float | None = None
     wald: float | None = None
+    group: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("label", "group"):  # not types of NumPy
+            value = getattr(self, name)
+            object.__setattr__(self, name, value.item() if hasattr(value, "item") else value)
 
     def sentence(self, features: int, redraws: int) -> str:
         """Return the evidence in words.
@@ -84,21 +93,22 @@ class Finding:
         about 8 % are expected to be false (no effect given the others). It may stand in for a
         feature that it goes along with.
         """
-        what = "the target" if self.label is None else f"the odds of {self.label}"
+        what = "the target" if self.label is None else f"the odds of {label_text(self.label)}"
         least = self.expected_false * redraws < 1.5
         if least:
             number = f"none of {features:,} features looks as strong in {redraws} redraws"
         else:
             count = f"{self.expected_false:.{0 if self.expected_false >= 10 else 1}f}"
             number = f"{count} of {features:,} features would look as strong"
+        unit = "row" if self.rows == 1 else "rows"
         kind = "targets" if self.label is None else "labels"
         last = "It is not selected."
         if self.selected:
             last = "It may stand in for a\nfeature that it goes along with."
         share = "less than 1 %" if self.q < 0.01 else f"about {100 * self.q:.0f} %"
         return (
-            f"{self.feature}: in {self.rows:,} rows; {self.direction} {what} beyond what the other "
-            f"features explain; z = {self.z:.1f}.\n"
+            f"{self.feature}: in {self.rows:,} {unit}; {self.direction} {what} beyond what the "
+            f"other features explain; z = {self.z:.1f}.\n"
             f"With {kind} redrawn from the model without it, {number};\n"
             f"p {'<' if least else '='} {self.p:.2g} against {self.alike:,} features about as "
             f"frequent. Of the features at least as strong,\n"
@@ -107,13 +117,16 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types."""
-        found = asdict(self)
-        label = found["label"]
-        found["label"] = label.item() if hasattr(label, "item") else label
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in found.items()
+            for name, value in asdict(self).items()
         }
+
+
+def label_text(label: Any) -> str:
+    """Return the text of a class: 1 instead of 1.0."""
+    label = label.item() if hasattr(label, "item") else label
+    return f"{label:.10g}" if isinstance(label, float) else str(label)
 
 
 def csv_of(findings: Sequence[Finding]) -> str:

@@ -13,7 +13,9 @@ from thresher.discovery.summary import (
     PROMISE,
     direction_text,
     facts_of,
+    group_text,
     legend,
+    number_text,
     outcome,
     selected_groups,
     shown_findings,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from thresher.discovery.feature_discovery import FeatureDiscovery
 
 _MOST = 2000  # features in the table
-_SENTENCES = 300  # features with a sentence
+_SENTENCES = 100  # features with a sentence
 _DRAWN = 400  # selected features in the chart; of the others, the same number
 _LABELLED = 12  # features with their names in the chart
 _LONG = 24  # letters of a name in the chart
@@ -68,11 +70,13 @@ def page_of(
     if groups:
         sections.append(Section("Groups", _groups(groups)))
     sections.append(Section("Features", _features(discovery, found)))
-    if found and discovery.decision_.groups is None:
-        sections.append(Section("In words", _sentences(discovery, found)))
     sections += [
         Section("Effect and evidence", _volcano(discovery)),
         Section("False against selected", _curve(discovery)),
+    ]
+    if found and discovery.decision_.groups is None:
+        sections.append(Section("In words", _sentences(discovery, found)))
+    sections += [
         Section("What was checked", _checks(discovery)),
         Section("What it promises", _promise()),
         Section("How it was made", facts(_how(discovery, how or {}))),
@@ -93,12 +97,12 @@ def _numbers(discovery: FeatureDiscovery) -> dict[str, object]:
     else:
         numbers["selected features"] = len(decision.chosen)
     if len(decision.chosen):
-        numbers[f"{unit} expected to be false"] = f"{decision.expected_false:.2g}"
+        numbers[f"{unit} expected to be false"] = number_text(decision.expected_false)
     else:
         numbers["features that occurred"] = len(decision.keys)
     numbers["rows"] = int(discovery.n_rows_)
-    fine = sum(check.fine for check in decision.checks)
-    numbers["checks passed"] = f"{fine} of {len(decision.checks)}"
+    made = [check for check in decision.checks if check.checked]
+    numbers["checks passed"] = f"{sum(check.fine for check in made)} of {len(made)}"
     return numbers
 
 
@@ -116,7 +120,9 @@ def _features(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
     classes = discovery.decision_.classes
     several = classes is not None and len(classes) > 2
     largest = max(abs(one.z) for one in found) or 1.0
-    head = ["feature", "direction", "rows", "z", "q", "p"]
+    grouped = discovery.decision_.groups is not None
+    head = ["feature", "direction", "rows", "z"]
+    head += ["group", "q of group", "p of group"] if grouped else ["q", "p"]
     fitted = any(one.weight is not None for one in found)  # with refit, or in the form joint
     head += ["weight", "Wald"] if fitted else []
     rows: list[list[Cell]] = []
@@ -126,17 +132,18 @@ def _features(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
             direction_text(one, several),
             one.rows,
             TableCell(f"{one.z:+.1f}", one.z, one.z / largest),
+            *([group_text(one.group)] if grouped else []),
             TableCell(f"{one.q:.2g}", one.q),
             TableCell(f"{one.p:.2g}", one.p),
         ]
         if fitted:
             row += [_number(one.weight, "+.3g"), _number(one.wald, "+.1f")]
         rows.append(row)
-    words = f"{legend(discovery)}; p: against redraws of features about as frequent"
+    words = f"{legend(discovery, found)}; p"
+    words += " of group: against redraws of groups about" if grouped else ": against redraws of "
+    words += " as frequent" if grouped else "features about as frequent"
     if fitted:
         words += "; Wald: the weight over its standard error"
-    if discovery.decision_.groups is not None:
-        words += "; q and p are those of the group"
     if len(found) > _MOST:
         remark += note(f"The {_MOST:,} strongest of {len(found):,} features are shown.")
     drawn = table(head, rows, search=len(rows) > 10)
@@ -150,11 +157,11 @@ def _number(value: float | None, form: str) -> Cell:
 def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
     rows: list[list[Cell]] = [
         [
-            str(group["group"]) or "(no namespace)",
+            group_text(group["group"]),
             group["features"],
             TableCell(f"{group['strength']:.1f}", group["strength"]),
             TableCell(f"{group['q']:.2g}", group["q"]),
-            TableCell(f"{group['expected_false']:.2g}", group["expected_false"]),
+            TableCell(number_text(group["expected_false"]), group["expected_false"]),
         ]
         for group in groups
     ]
@@ -183,9 +190,7 @@ def _sentences(discovery: FeatureDiscovery, found: Sequence[Finding]) -> str:
 
 def _checks(discovery: FeatureDiscovery) -> str:
     checks = discovery.checks_
-    rows: list[list[Cell]] = [
-        [check.name, "fine" if check.fine else "warning", check.message] for check in checks
-    ]
+    rows: list[list[Cell]] = [[check.name, check.result, check.message] for check in checks]
     words = "A warning says that more of the selected features than stated may be false, and why."
     drawn = table(["check", "result", "what was measured"], rows)
     return f'<div class="checks">{drawn}</div>{note(words)}'
@@ -236,7 +241,9 @@ def _point(discovery: FeatureDiscovery, at: int, kind: str, label: str) -> Chart
     decision = discovery.decision_
     name = discovery.name_of(int(decision.keys[at]))
     effect, z = float(decision.effects[at]), float(decision.z[at])
-    about = f"{name}: effect {effect:+.3g}, z = {z:.1f}, {int(decision.rows[at]):,} rows"
+    rows = int(decision.rows[at])
+    unit = "row" if rows == 1 else "rows"
+    about = f"{name}: effect {effect:+.3g}, z = {z:.1f}, {rows:,} {unit}"
     short = name if len(name) <= _LONG else name[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return ChartPoint(effect, abs(z), about, kind, 0.0, short if label else "")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher.data import is_source
@@ -15,16 +16,45 @@ from thresher.errors import ParameterError
 from thresher.model.model import Model
 
 
-def _refits(self: RefittedPredictions) -> bool:
-    if not self.refit:
-        raise AttributeError("predictions need refit=True")
-    return True
+class _NeedsRefit:
+    """A method that an estimator has with ``refit=True`` only.
+
+    `available_if` of scikit-learn does the same, but its message does not say what is needed.
+
+    Parameters
+    ----------
+    method : function
+    classifies : bool
+        Whether a regression does not have it either.
+    """
+
+    def __init__(self, method: Callable[..., Any], classifies: bool) -> None:
+        self.method, self.classifies = method, classifies
+        self.__doc__ = method.__doc__
+
+    def __get__(self, own: Any, owner: type | None = None) -> Any:
+        if own is None:
+            return self.method
+        name = self.method.__name__
+        numeric = own.task == "regression" or (
+            hasattr(own, "n_rows_") and not hasattr(own, "classes_")
+        )
+        if self.classifies and numeric:
+            raise AttributeError(f"{type(own).__name__}: a regression has no {name}")
+        if not own.refit:
+            raise AttributeError(
+                f"{type(own).__name__}: {name} needs refit=True, which fits a model of the "
+                f"selected features"
+            )
+        return MethodType(self.method, own)
 
 
-def _classifies(self: RefittedPredictions) -> bool:
-    if self.task == "regression" or (hasattr(self, "n_rows_") and not hasattr(self, "classes_")):
-        raise AttributeError("a regression has no probabilities")
-    return _refits(self)
+def _needs_refit(method: Callable[..., Any]) -> Any:
+    return _NeedsRefit(method, classifies=False)
+
+
+def _needs_classes(method: Callable[..., Any]) -> Any:
+    return _NeedsRefit(method, classifies=True)
 
 
 class RefittedPredictions:
@@ -47,7 +77,7 @@ class RefittedPredictions:
             dtype=[np.float64, np.float32], order="C",
         )  # fmt: skip
 
-    @available_if(_refits)
+    @_needs_refit
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predictions of the model of the selected features.
 
@@ -57,7 +87,7 @@ class RefittedPredictions:
         """
         return self.model_.predict(self._input_of(X))
 
-    @available_if(_classifies)
+    @_needs_classes
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of the model of the selected features.
 
@@ -67,7 +97,7 @@ class RefittedPredictions:
         """
         return self.model_.decision_function(self._input_of(X))
 
-    @available_if(_classifies)
+    @_needs_classes
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the classes.
 
@@ -77,7 +107,7 @@ class RefittedPredictions:
         """
         return self.model_.predict_proba(self._input_of(X))
 
-    @available_if(_refits)
+    @_needs_refit
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy, or R2 of a regression.
 

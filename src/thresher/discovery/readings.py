@@ -140,6 +140,7 @@ class Readings:
         """
         in_memory = isinstance(source, MatrixSource) and self.plan.form == "crossfit"
         self.checks.shuffled = in_memory or isinstance(source, ShuffledSource)
+        self.checks.groups = groups
         if options.checkpoint is not None:
             checkpoints.check_replaceable(options.checkpoint)
             if groups is not None:
@@ -363,6 +364,8 @@ class Readings:
             self.checks.weigh(np.asarray(weights, np.float64))
         if weights is not None and not (used := np.asarray(weights) > 0).all():
             y, p, lengths, hashes = y[:, used], p[:, used], lengths[used], hashes[used]
+            if self.checks.groups is not None:
+                self.checks.groups = self.checks.groups[used]
         self.checks.add(y, p, lengths, hashes)
 
     # ---- pickles -------------------------------------------------------------------------------

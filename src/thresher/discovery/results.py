@@ -15,7 +15,7 @@ from thresher.discovery.decision import Decision
 from thresher.discovery.findings import Finding, csv_of, json_of
 from thresher.discovery.joint_fit import MOST
 from thresher.discovery.row_checks import Check
-from thresher.discovery.summary import facts_of, shown_findings, table_of
+from thresher.discovery.summary import facts_of, outcome, shown_findings, table_of
 from thresher.errors import ParameterError
 from thresher.model.model import Model
 
@@ -183,11 +183,14 @@ class DiscoveryResults:
         Parameters
         ----------
         n : int, optional
-            Number of features; by default the selected ones.
+            Number of features; by default the selected ones. If none is selected, a sentence says
+            so instead.
         """
         classes = self._decided().classes
         several = classes is not None and len(classes) > 2
-        return table_of(shown_findings(cast("FeatureDiscovery", self), n), several)
+        own = cast("FeatureDiscovery", self)
+        found = shown_findings(own, n)
+        return table_of(found, several) if found else outcome(own)
 
     def to_csv(self, path: str | PathLike[str] | None = None, n: int | None = None) -> str:
         """Return the evidence of features as CSV, and write it to a file.

@@ -6,6 +6,7 @@ is a few sums over the rows, and becomes a `Check` with a number and, if it fail
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,7 +21,8 @@ _FAR = 4.0  # |z| of the order of rows that does not come from chance
 _LENGTH = 4.0
 _COPIES = 0.05  # share of rows that repeat an earlier row
 _FEW_ROWS, _FEW_OF_CLASS = 500, 50
-_SORTED = "not checked, because the rows are sorted by label or come in runs"
+_SORTED = "the rows are sorted by label or come in runs"
+_GROUPED = "groups of rows were given, and rows of a group may depend on each other"
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,15 @@ class Check:
     ----------
     name : str
         What was checked: "order of labels", "order of residuals", "drift", "repeated rows", "row
-        length", "calibration", "number of rows" or "near-copies".
+        length", "calibration", "number of rows", "correlated columns" or "near-copies".
     value : float
-        The number that was measured.
+        The number that was measured; NaN if there is none.
     fine : bool
-        Whether the number is as it should be.
+        Whether the number is as it should be; true if it was not checked.
     message : str
         What the number says; if it is not fine, also what to do.
+    checked : bool
+        Whether it was checked; if not, the message says why.
 
     Examples
     --------
@@ -50,6 +54,7 @@ class Check:
     value: float
     fine: bool
     message: str
+    checked: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))  # not types of NumPy
@@ -58,9 +63,14 @@ class Check:
     def __str__(self) -> str:
         return f"{self.name}: {self.message}"
 
+    @property
+    def result(self) -> str:
+        """In words: "fine", "warning" or "not checked"."""
+        return ("fine" if self.fine else "warning") if self.checked else "not checked"
+
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types."""
-        return asdict(self)
+        return {**asdict(self), "value": self.value if math.isfinite(self.value) else None}
 
 
 class RowChecks:
@@ -74,6 +84,11 @@ class RowChecks:
     shuffled : bool
         Whether the models learned the rows in a random order.
 
+    Attributes
+    ----------
+    groups : array of int of shape (rows,) or None
+        The group of each row, if rows of a group may depend on each other.
+
     Examples
     --------
     >>> import numpy as np
@@ -85,6 +100,8 @@ class RowChecks:
     >>> [check.name for check in checks.checks() if not check.fine]
     ['order of labels', 'order of residuals', 'drift']
     """
+
+    groups: NDArray[np.int64] | None = None
 
     def __init__(self, outputs: int, classifies: bool, shuffled: bool = False) -> None:
         self.outputs, self.classifies, self.shuffled = outputs, classifies, shuffled
@@ -205,7 +222,9 @@ class RowChecks:
     def _residual_order(self) -> Check:
         z = _largest(self.sums["lag"], np.sqrt(self.sums["lag_v"]))
         if self.shuffled and self._label_lag()[1]:  # so residuals follow the labels
-            return Check("order of residuals", z, True, _SORTED)
+            return Check("order of residuals", z, True, _SORTED, checked=False)
+        if self.groups is not None:
+            return Check("order of residuals", z, True, _GROUPED, checked=False)
         fine = abs(z) < _FAR
         message = f"residuals of neighbouring rows are independent (z = {z:.1f})"
         if not fine:
@@ -222,7 +241,7 @@ class RowChecks:
         spread = s["vtt"] - 2 * mean * s["vt"] + mean**2 * s["v"]
         z = _largest(s["et"] - mean * s["e"], np.sqrt(np.maximum(spread, 0.0)))
         if self.shuffled and self._label_lag()[1]:
-            return Check("drift", z, True, _SORTED)
+            return Check("drift", z, True, _SORTED, checked=False)
         fine = abs(z) < _FAR
         message = f"residuals do not drift over the rows (z = {z:.1f})"
         if not fine:
@@ -234,13 +253,18 @@ class RowChecks:
 
     def _repeated(self) -> Check:
         seen = np.concatenate([np.zeros(0, np.uint64), *self._seen])
-        share = 1 - len(np.unique(seen)) / len(seen) if len(seen) else 0.0
-        fine = share < _COPIES
+        rows, distinct = max(len(seen), 1), len(np.unique(seen))
+        share, advice = (len(seen) - distinct) / rows, "(in Python) give fit the groups of the rows"
         message = f"{share:.1%} of the rows repeat an earlier row"
+        if self.groups is not None:
+            pairs = np.unique(np.stack([seen, self.groups[: len(seen)].astype(np.uint64)]), axis=1)
+            share, advice = (pairs.shape[1] - distinct) / rows, "put all copies into one group"
+            message += f", {share:.1%} a row of another group"
+        fine = share < _COPIES
         if not fine:
             message += (
-                ". If they are copies of one observation, evidence counts it several times: "
-                "deduplicate the rows, or (in Python) give fit the groups of the rows"
+                f". If they are copies of one observation, evidence counts it several times: "
+                f"deduplicate the rows, or {advice}"
             )
         return Check("repeated rows", share, fine, message)
 

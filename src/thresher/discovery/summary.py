@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher._version import __version__
-from thresher.discovery.findings import Finding
+from thresher.discovery.findings import Finding, label_text
 
 if TYPE_CHECKING:
     from thresher.discovery.decision import Decision
@@ -141,7 +141,7 @@ def outcome(discovery: FeatureDiscovery) -> str:
         groups, every = len(decision.selected_groups), len(decision.groups.labels)
         return (
             f"{groups:,} of {every:,} groups {'is' if groups == 1 else 'are'} selected, with "
-            f"{count:,} features; groups {false}"
+            f"{count:,} {'feature' if count == 1 else 'features'}; groups {false}"
         )
     if count:
         return f"{count:,} of {seen:,} features {'is' if count == 1 else 'are'} selected; {false}"
@@ -153,8 +153,8 @@ def outcome(discovery: FeatureDiscovery) -> str:
     best = strongest[0]
     return (
         f"no feature is selected: the strongest one, {best.feature}, has z = {best.z:.1f}, and "
-        f"{best.expected_false:.2g} of {seen:,} features without any effect would look as strong. "
-        f"Either there is no signal, or there are too few rows to see it"
+        f"{number_text(best.expected_false)} of {seen:,} features without any effect would look "
+        f"as strong. Either there is no signal, or there are too few rows to see it"
     )
 
 
@@ -162,7 +162,23 @@ def _false_text(decision: Decision) -> str:
     """Return the expected number of false features as text."""
     if decision.expected_false * decision.redraws < 1.5:  # no redraw is as strong
         return f"fewer than {2 / decision.redraws:.2g}"
-    return f"about {decision.expected_false:.2g}"
+    return f"about {number_text(decision.expected_false)}"
+
+
+def number_text(value: float) -> str:
+    """Return an expected number as text, with two digits if it is small.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> from thresher.discovery.summary import number_text
+    >>> number_text(0.123), number_text(1.84), number_text(1843.2)
+    ('0.12', '1.8', '1,843')
+    """
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def direction_text(found: Finding, several: bool) -> str:
@@ -177,17 +193,19 @@ def direction_text(found: Finding, several: bool) -> str:
     return f"{found.direction} {label_text(found.label)}" if several else found.direction
 
 
-def label_text(label: Any) -> str:
-    """Return the text of a class: 1 instead of 1.0."""
-    return f"{label:.10g}" if isinstance(label, float | np.floating) else str(label)
+def group_text(group: Any) -> str:
+    """Return the text of a group of features."""
+    return str(group) or "(no namespace)"
 
 
-def legend(discovery: FeatureDiscovery) -> str:
+def legend(discovery: FeatureDiscovery, findings: Sequence[Finding]) -> str:
     """Return what the columns of the table mean.
 
     Parameters
     ----------
     discovery : FeatureDiscovery
+    findings : sequence of Finding
+        Those of the table.
     """
     classes = discovery.decision_.classes
     what = "the target"
@@ -196,8 +214,12 @@ def legend(discovery: FeatureDiscovery) -> str:
             f"the odds of {label_text(classes[1])}" if len(classes) == 2 else "the odds of a class"
         )
     words = WORDS
-    if discovery.decision_.joint is not None:
-        words = {**WORDS, "weight": "in one fit of all selected features"}
+    if discovery.decision_.groups is not None:
+        words = {**WORDS, "q of group": "expected share of false groups among those at least as "
+                 "strong"}  # fmt: skip
+        words.pop("q")
+    if any(found.weight is not None for found in findings):
+        words = {**words, "weight": "in one fit of all selected features"}
     return f"raises, lowers: {what}; " + "; ".join(f"{n}: {text}" for n, text in words.items())
 
 
@@ -224,11 +246,14 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
     cat      raises       22  3.1  0.08   +1.25
     """
     fitted = any(found.weight is not None for found in findings)
-    head = ["feature", "direction", "rows", "z", "q", *(["weight"] if fitted else [])]
+    grouped = any(found.group is not None for found in findings)
+    head = ["feature", "direction", *(["group"] if grouped else []), "rows", "z"]
+    head += ["q of group" if grouped else "q", *(["weight"] if fitted else [])]
     lines = [
         [
             str(found.feature),
             direction_text(found, several),
+            *([group_text(found.group)] if grouped else []),
             f"{found.rows:,}",
             f"{found.z:.1f}",
             f"{found.q:.2g}",
@@ -243,7 +268,7 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     return "\n".join(
         "  ".join(
-            f"{cell:<{width}}" if at < 2 else f"{cell:>{width}}"
+            f"{cell:<{width}}" if at < 2 + grouped else f"{cell:>{width}}"
             for at, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in (head, *lines)

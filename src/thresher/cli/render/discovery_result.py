@@ -101,11 +101,12 @@ class DiscoveryResult:
         if not options.quiet:
             self._table()
             print(outcome(self.discovery))
-            fine = [check for check in decision.checks if check.fine]
-            if fine:
-                print("\nchecked, and fine:")
-                width = max(len(check.name) for check in fine)
-                print("\n".join(f"  {check.name:<{width}}  {check.message}" for check in fine))
+            for result, title in (("fine", "checked, and fine"), ("not checked", "not checked")):
+                found = [check for check in decision.checks if check.result == result]
+                if found:
+                    print(f"\n{title}:")
+                    width = max(len(check.name) for check in found)
+                    print("\n".join(f"  {c.name:<{width}}  {c.message}" for c in found))
             print(f"\n{self._run()}")
         if self.lacks_model:
             print(
@@ -135,10 +136,11 @@ class DiscoveryResult:
             return
         classes = decision.classes
         several = classes is not None and len(classes) > 2
-        print(table_of(found[: options.top or _SHOWN], several))
+        shown = found[: options.top or _SHOWN]
+        print(table_of(shown, several))
         if options.top is None:
             self._more(found)
-        print(textwrap.fill(legend(self.discovery), 100) + "\n")
+        print(textwrap.fill(legend(self.discovery, shown), 100) + "\n")
 
     def _more(self, lines: Sequence[Any]) -> None:
         if len(lines) > _SHOWN:
