@@ -216,7 +216,7 @@ void bind_stages_robust(nb::module_& m) {
           },
           "features"_a,
           "Return the number of features to keep, at most `features` (0: there is no signal), and\n"
-          "the strength of the l2 that was best for it.")
+          "the strength of the l2 of the refit (0: none).")
       .def("__getstate__",
            [](const SizeTable& self) {
              return std::tuple(self.sizes, self.rows, self.weight, self.squares, self.sums,

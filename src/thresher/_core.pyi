@@ -1400,7 +1400,7 @@ class SizeTable:
     def chosen(self, features: int) -> tuple[int, float]:
         """
         Return the number of features to keep, at most `features` (0: there is no signal), and
-        the strength of the l2 that was best for it.
+        the strength of the l2 of the refit (0: none).
         """
 
     def __getstate__(

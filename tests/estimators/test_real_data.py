@@ -122,7 +122,7 @@ def test_stabilized(data_dir: Path, tmp_path: Path, name: str, error: float, non
 
 @pytest.mark.parametrize(
     ("name", "error"),
-    [("dexter_scaled", 0.10), ("basehock", 0.025), ("dorothea", 0.08), ("arcene", 0.25)],
+    [("dexter_scaled", 0.08), ("basehock", 0.02), ("dorothea", 0.07), ("arcene", 0.2)],
 )
 def test_stabilized_by_labels(data_dir: Path, name: str, error: float) -> None:
     """The number chosen by the labels has a low error; permuted labels keep nothing."""
@@ -132,6 +132,31 @@ def test_stabilized_by_labels(data_dir: Path, name: str, error: float) -> None:
     y = np.random.default_rng(0).permutation(data.y_train)
     with pytest.warns(NoSignalWarning):
         assert clf.fit(data.X_train, y).model_.nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "nonzeros", "kappa"),
+    [
+        ("dexter_scaled", 0.08, 500, 0.9),
+        ("basehock", 0.02, 4000, 0.6),
+        ("dorothea", 0.07, 600, 0.85),
+    ],
+)
+def test_stabilized_by_labels_in_other_orders(
+    data_dir: Path, name: str, error: float, nonzeros: int, kappa: float
+) -> None:
+    """The number chosen by the labels changes little, and so do the features."""
+    data = datasets.load(name, data_dir)
+    supports = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(data.X_train.shape[0])
+        clf = StabilizedClassifier(random_state=seed, n_jobs=2)
+        clf.fit(data.X_train[order], data.y_train[order])
+        assert 1 - clf.score(data.X_test, data.y_test) <= error
+        supports.append(clf.model_.indices)
+    sizes = [len(support) for support in supports]
+    assert nonzeros / 2 < min(sizes) <= max(sizes) <= nonzeros
+    assert stability_score(supports, data.X_train.shape[1]) > kappa
 
 
 def test_published_stabilized(data_dir: Path) -> None:

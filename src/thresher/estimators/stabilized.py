@@ -50,8 +50,9 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
     on the two halves of random splits judge features by their own half, and models of halving
     numbers of features are measured on the other half. If none is better than the intercept alone
     by two standard errors, there is no signal: no feature is kept, the model is the intercept (the
-    log-odds), and there is a `thresher.health.NoSignalWarning`. Otherwise the number is twice the
-    smallest that is within one standard error of the best. With more than two classes, each class
+    log-odds), and there is a `thresher.health.NoSignalWarning`. Otherwise the number is twice an
+    average of all numbers that may be the best: their geometric mean, in which a number counts less
+    the more standard errors it is worse than the best. With more than two classes, each class
     against the others has its own number, and may have none.
 
     ``variant="paper"`` is the published algorithm with its misprints corrected: bursts of a few

@@ -8,10 +8,12 @@
 // is 1 or 0. A sweep solves for the r of each row in turn.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "thresher/stabilized/robust/candidates.hpp"
@@ -72,16 +74,19 @@ class LogisticAscent {
  private:
   static double sigmoid(double p) { return 1.0 / (1.0 + std::exp(-p)); }
 
-  // The g with g = p + (u - sigmoid(g)) q, by Newton's method within a bracket.
+  // The g with g = p + (u - sigmoid(g)) q, by Newton's method within a bracket. Newton's steps may
+  // jump to and fro where the sigmoid is flat: if the last one did not halve the excess, bisect.
   static double solved(double p, double u, double q) {
     double low = p + (u - 1.0) * q, high = p + u * q;
-    double g = std::clamp(p, low, high);
-    for (int i = 0; i < 50; ++i) {
+    double g = std::clamp(p, low, high), before = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 100; ++i) {
       const double s = sigmoid(g), excess = g - p - (u - s) * q;
       if (std::fabs(excess) < 1e-10 * (1.0 + std::fabs(g))) break;
       (excess > 0 ? high : low) = g;
       const double next = g - excess / (1.0 + q * s * (1.0 - s));
-      g = next > low && next < high ? next : 0.5 * (low + high);
+      const bool closer = std::fabs(excess) < 0.5 * before;
+      g = closer && next > low && next < high ? next : 0.5 * (low + high);
+      before = std::fabs(excess);
     }
     return g;
   }

@@ -17,6 +17,7 @@ constexpr double weak = 60.0;                                 // most paths chos
 constexpr std::size_t smallest = 4;                           // the last number of features
 constexpr double halving = 0.5;
 constexpr std::int64_t least_sweeps = 3;
+constexpr double rounding = 1e-9;  // a smaller difference of mean losses says nothing
 
 }  // namespace
 
@@ -52,12 +53,19 @@ ChosenSize chosen_size(const SizeTable& table, std::size_t features) {
     if (table.mean(a) < table.mean(best)) best = a;
   if (best == 0) return {};
   const double gain = table.mean(0) - table.mean(best);
-  if (gain < 1e-9 || gain < 2.0 * table.error(0, best)) return {};  // 1e-9: not only rounding
-  std::size_t a = table.sizes.size() - 1;
-  while (table.mean(a) > table.mean(best) + table.error(a, best)) --a;
-  const double strength = std::exp(table.logs[a] / table.paths);
-  return {std::min(static_cast<std::int64_t>(features), 2 * table.sizes[a]),
-          strength < weak ? strength : 0.0};
+  if (gain < rounding || gain < 2.0 * table.error(0, best)) return {};
+  double weights = 0.0, size = 0.0, strength = 0.0;  // sums over sizes; of logarithms
+  for (std::size_t a = 1; a < table.sizes.size(); ++a) {
+    const double excess = table.mean(a) - table.mean(best), error = table.error(a, best);
+    const double ratio = excess > rounding ? excess / error : 0.0;  // error 0: infinite
+    const double weight = std::exp(-ratio * ratio / 2.0);
+    weights += weight, size += weight * std::log(static_cast<double>(table.sizes[a]));
+    strength += weight * table.logs[a] / table.paths;
+  }
+  size = 2.0 * std::exp(size / weights), strength = std::exp(strength / weights);
+  return {
+      std::min(static_cast<std::int64_t>(features), static_cast<std::int64_t>(std::llround(size))),
+      strength < weak ? strength : 0.0};
 }
 
 double log_odds(double positive, double weight, double rows) {

@@ -2,19 +2,24 @@
 // (docs/decisions/0021).
 //
 // Eight random splits (three from 2,000 rows on) cut the rows into two halves, and each half has a
-// path. A path judges features by its own half only: stages as those of stabilized/robust/robust.hpp, but of one path,
-// with halving numbers of features. At each number m of features it learns logistic models from its
-// half, from strong to weak l2:
+// path. A path judges features by its own half only: stages as those of
+// stabilized/robust/robust.hpp, but of one path, with halving numbers of features. At each number m
+// of features it learns logistic models from its half, from strong to weak l2:
 //
 //   sum over its rows of  h C loss + |w|^2 / 2,   C = c / sum of the variances of the m features
 //
-// and measures their loss on the rows of the other half. The least of the mean losses counts; the
-// refit gets the geometric mean over the paths of its c, or no l2 if most paths chose the weakest.
-// So every row has a loss for every m from a model that did not learn from it, and one from the
+// and measures their loss on the rows of the other half. The least of the mean losses counts. So
+// every row has a loss for every m from a model that did not learn from it, and one from the
 // intercept alone. If the best m is not better than the intercept by two standard errors, there is
-// no signal, and no feature is kept. Otherwise the least m within one standard error of the best is
-// taken, where the error is that of the difference, row by row. It is doubled: the paths saw half
-// of the rows.
+// no signal, and no feature is kept.
+//
+// Otherwise the number is an average over all m that may be the best:
+//
+//   twice exp(sum of u_m ln m / sum of u_m),   u_m = exp(-(d_m / e_m)^2 / 2)
+//
+// d_m is the mean loss of m minus that of the best, and e_m the standard error of this difference,
+// row by row. It is doubled because the paths saw half of the rows. c of the refit is the geometric
+// mean over paths and m, with the same u_m. If it is nearly the largest, the refit has no l2.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +56,7 @@ struct ChosenSize {
   double strength = 0.0;  // c of the refit; 0: no l2
 };
 
-// The number of features to keep, at most `features`, and the l2 that was best for it.
+// The number of features to keep, at most `features`, and the l2 of the refit.
 ChosenSize chosen_size(const SizeTable& table, std::size_t features);
 
 // The l2 of a model with features of these variances, as a penalty of the mean loss over rows of
