@@ -57,6 +57,7 @@ often = StabilitySelection(
 ).fit(X, y)
 print(f"stability selection of such fits:  {told(often.selected_, truth)}")
 print(f"  false ones expected: {often.false_selections_bound_.number:.2f} at most")
+print(f"  {often.selected_without_signal_}")
 
 # One fit whose 16 paths must agree: no bound, but the evidence for each feature.
 stabilized = StabilizedClassifier(target_nnz=20, random_state=0).fit(X, y)

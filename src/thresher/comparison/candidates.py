@@ -249,7 +249,8 @@ CANDIDATES: dict[str, Candidate] = {
         "stabilized as published",
         "stabilized",
         published_grid,
-        "annealing -5, 0, 3; keep 0.5, 0.8; 10 passes; columns of unit variance",
+        "eta0 0.001, 0.1; keep 0.2, 0.5; rejection 0.05, 0.1, 0.3, 0.7; gravity a quantile of the "
+        "updates or of the weights; 10 passes; columns of unit variance",
         fixed={"variant": "paper", "passes": 10},
         wrap=_unit_variance,
     ),

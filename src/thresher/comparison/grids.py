@@ -129,8 +129,16 @@ def stabilized_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def published_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return annealing and keep rates of the published stabilized rule."""
-    return {"annealing": [-5.0, 0.0, 3.0], "keep": [0.5, 0.8]}
+    """Return rates, keep and rejection rates, and gravity rules of the published stabilized rule.
+
+    `annealing` has its default: with low rejection rates it has little effect.
+    """
+    return {
+        "eta0": [0.001, 0.1],
+        "keep": [0.2, 0.5],
+        "rejection": [0.05, 0.1, 0.3, 0.7],
+        "gravity_rule": ["update-quantile", "weight-quantile"],
+    }
 
 
 def coordinate_grid(estimator: Any, sizes: Sizes) -> Grid:
