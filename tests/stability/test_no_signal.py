@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -210,6 +211,15 @@ def test_text_of_the_result(make: Any) -> None:
     assert last.startswith("selected when there is no signal at all: ")
     none = clone(selector).set_params(permutations=0).fit(X, Y)
     assert none.summary().endswith("selected when there is no signal at all: not measured")
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_selectors_that_were_pickled_before_there_were_permutations(make: Any) -> None:
+    selector = make(SPARSE, pairs=2, random_state=0).fit(X, Y)
+    old = pickle.loads(pickle.dumps(selector))
+    del old.permutations, old.selected_without_signal_
+    assert old.summary().endswith("not measured")
+    assert clone(old).permutations == 5
 
 
 @pytest.mark.parametrize("make", BOTH)

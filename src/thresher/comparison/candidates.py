@@ -285,7 +285,8 @@ CANDIDATES: dict[str, Candidate] = {
         "dual averaging",
         "dual-averaging",
         dual_averaging_grid,
-        "15 values of l1, 0.0001 to 1 times lambda_max; strength 0.01, 0.1, 1, 10, 100 times auto",
+        "15 values of l1, 0.0001 to 1 times lambda_max; strength 0.01, 0.1, 1, 10, 100, 1000 times "
+        "auto",
     ),
     "margin-perceptron": Candidate(
         "margin perceptron",

@@ -108,7 +108,7 @@ def cut_grid(estimator: Any, sizes: Sizes) -> Grid:
 def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and strengths of dual averaging."""
     auto = LOSSES[sizes.loss].auto_strength * sizes.square
-    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0)])
+    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)])
     return {"l1": _gravities(estimator, sizes), "strength": strengths}
 
 

@@ -47,7 +47,7 @@ class PairSelector(SelectorMixin):
     param_values: Sequence[Any] | None
     pairs: int
     threshold: float
-    permutations: int
+    permutations: int = 5  # of selectors that were pickled before there were permutations
 
     # Set by fit.
     selection_probabilities_: Any
@@ -192,7 +192,7 @@ class PairSelector(SelectorMixin):
         return (
             f"{len(self.selected_):,} of {self.n_candidates_:,} features selected\n"
             f"bound: {self.false_selections_bound_}\n"
-            f"{self.selected_without_signal_}"
+            f"{getattr(self, 'selected_without_signal_', WithoutSignal())}"
         )
 
     def _named(self, feature: int) -> str | int:
