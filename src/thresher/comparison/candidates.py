@@ -299,7 +299,7 @@ CANDIDATES: dict[str, Candidate] = {
         "mirror descent",
         "mirror-descent",
         mirror_grid,
-        f"5 values of l1, 0.0001 to 1 times lambda_max; p 2 and 0.5ln; {MIRROR_PASSES} passes",
+        f"6 values of l1, 0.00001 to 1 times lambda_max; p 2 and 0.5ln; {MIRROR_PASSES} passes",
         fixed={"threshold": "scaled", "passes": MIRROR_PASSES},
         cost=mirror_cost,
     ),

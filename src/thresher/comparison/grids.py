@@ -120,7 +120,7 @@ def perceptron_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 def mirror_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and norms of mirror descent."""
-    return {"l1": sizes.penalties(1e-4, 5), "p": [2.0, "0.5ln"]}
+    return {"l1": sizes.penalties(1e-5, 6), "p": [2.0, "0.5ln"]}
 
 
 def stabilized_grid(estimator: Any, sizes: Sizes) -> Grid:
