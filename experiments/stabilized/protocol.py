@@ -190,11 +190,11 @@ def rules(grids: Mapping[str, Any]) -> list[Rule]:
             _published,
             grid(
                 eta0=grids["eta of STSGD"],
-                annealing=grids["annealing"],
                 keep=grids["keep"],
                 rejection=grids["rejection"],
                 gravity_rule=grids["gravity rule"],
             ),
+            orders=20,
             sparse=True,
         ),
         Rule(ROBUST, lambda loss: StabilizedClassifier(loss=loss), [{}]),
