@@ -7,6 +7,7 @@ the training rows: stratified, shuffled once with a fixed seed, smallest mean er
 sparser model. The test rows are used once, for the final model of each order.
 
 - kappa is Cohen's kappa, averaged over pairs of orders.
+- Rows without seconds were measured while the machine had other work (`--untimed`).
 - The "sub" columns are for 10 random subsamples of 80 % of the training rows: their mean test
   error, and kappa between their selected features.
 - FTRL cut is FTRL's model, reduced to its largest weights |w|: as many as the stabilized default
@@ -256,7 +257,7 @@ def line(row: dict[str, Any]) -> str:
     return (
         f"| {row['method']} | {point} | {100 * row['error']:.2f} ({100 * row['sd']:.2f}) | "
         f"{row['nonzeros']:.0f} ({share:.2f} %) | {shown(row['kappa'], '.2f')} | "
-        f"{row['seconds']:.2f} | "
+        f"{shown(row['seconds'], '.2f')} | "
         f"{shown(row.get('sub_error') and 100 * row['sub_error'], '.2f')} | "
         f"{shown(row.get('sub_kappa'), '.2f')} |"
     )
@@ -323,7 +324,7 @@ def rows_of(page: str) -> list[dict[str, Any]]:
                 "parameters": dict(part.rsplit(" ", 1) for part in point.split(", ") if part),
                 "error": float(error.split()[0]) / 100, "sd": float(error.split()[1][1:-1]) / 100,
                 "nonzeros": float(nonzeros.split()[0]), "kappa": float(kappa) if kappa else None,
-                "seconds": float(seconds), "text": row,
+                "seconds": float(seconds) if seconds else None, "text": row,
             }  # fmt: skip
             if sub[0]:
                 found |= {"sub_error": float(sub[0]) / 100, "sub_kappa": float(sub[1])}
@@ -349,6 +350,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS)
     parser.add_argument("--only", nargs="*", default=[], metavar="RULE")
     parser.add_argument("--orders", type=int, default=10)
+    parser.add_argument("--untimed", action="store_true", help="leave out the seconds")
     parser.add_argument("--json", type=Path, nargs="*", default=[])
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
@@ -361,6 +363,8 @@ def main() -> None:
         return
     sets, orders, only = arguments.sets, arguments.orders, arguments.only
     rows = [row for name in sets for row in measure(name, orders, only)]
+    if arguments.untimed:
+        rows = [{**row, "seconds": None} for row in rows]
     if arguments.json:
         arguments.json[0].write_text(json.dumps(rows, indent=1))
     if not only:
