@@ -57,6 +57,7 @@ often = StabilitySelection(
     FTRLClassifier(target_nnz=50), pairs=25, threshold=0.8, n_jobs=-1, random_state=0
 ).fit(X, y)
 print(f"stability selection of such fits: {told(often.selected_, truth)}")
+print(f"  {often.selected_without_signal_}")
 
 # About 10 % of the selected features are expected to be false.
 discovery = FeatureDiscovery(fdr=0.1, refit=True, n_jobs=-1, random_state=0).fit(X, y)

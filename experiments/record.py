@@ -77,10 +77,14 @@ class Record:
         Folder for the results.
     quick : bool
         Whether this is a run with little data, to check that the script works.
+    only : sequence of str
+        Names of the lines to measure again; empty: all. Others are those of the last run.
     """
 
-    def __init__(self, about: About, folder: Path, quick: bool = False) -> None:
-        self.about, self.folder, self.quick = about, folder, quick
+    def __init__(
+        self, about: About, folder: Path, quick: bool = False, only: Sequence[str] = ()
+    ) -> None:
+        self.about, self.folder, self.quick, self.only = about, folder, quick, tuple(only)
         self.module = modules().get(about.name, about.name)
         self.parameters = {**about.parameters, **(about.quick if quick else {})}
         self.seed = about.seed
@@ -88,7 +92,32 @@ class Record:
         self._parts: list[dict[str, Any]] = []  # tables, plots and texts, in their order
         self._claims: list[dict[str, Any]] = []
         self._pictures: list[tuple[str, Any]] = []
+        self._lines: dict[str, Any] = {}
         self._began = time.monotonic()
+
+    def line(self, name: str, where: str, measured: Callable[[], Any]) -> Any:
+        """Return the numbers of a line of a table: measured now, or by the last run.
+
+        Parameters
+        ----------
+        name : str
+            A name for `only`.
+        where : str
+            The data set, and what else the numbers depend on.
+        measured : callable
+            Returns numbers that JSON can hold.
+        """
+        key = f"{where}: {name}"
+        if self.only and name not in self.only:
+            path = self.folder / f"{self.about.name}.json"
+            last = json.loads(path.read_text()) if path.exists() else {}
+            same = all(last.get("data", {}).get(n) == data for n, data in self._data.items())
+            if key not in last.get("lines", {}) or not same or last["quick"] != self.quick:
+                raise ValueError(f"{path} has no line {key!r} of this data; run without --only")
+            self._lines[key] = last["lines"][key]
+        else:
+            self._lines[key] = measured()
+        return self._lines[key]
 
     def uses(self, name: str, *arrays: Any) -> None:
         """Store the shape and a digest of data.
@@ -182,6 +211,8 @@ class Record:
             "claims": self._claims,
             "parts": self._parts,
         }
+        if self._lines:
+            facts["lines"] = self._lines
         path = self.folder / f"{about.name}.json"
         unfinished = path.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False))
@@ -218,7 +249,7 @@ def verdict_of(share: float) -> Verdict:
 
 
 def main(about: About, run: Callable[[Record], None]) -> None:
-    """Run one experiment as a script: ``--quick``, ``--out FOLDER``.
+    """Run one experiment as a script: ``--quick``, ``--out FOLDER``, ``--only LINE ...``.
 
     Parameters
     ----------
@@ -232,9 +263,17 @@ def main(about: About, run: Callable[[Record], None]) -> None:
     parser.add_argument(
         "--out", type=Path, default=RESULTS, metavar="FOLDER", help="default: docs/results"
     )
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=[],
+        metavar="LINE",
+        help="measure only these lines of the tables; the last run has the others (experiments "
+        "that keep their lines in the JSON)",
+    )
     options = parser.parse_args()
     os.environ.setdefault("MPLBACKEND", "Agg")  # plots go to files
-    record = Record(about, options.out, options.quick)
+    record = Record(about, options.out, options.quick, options.only)
     run(record)
     print(record.save())
 

@@ -23,12 +23,13 @@ ABOUT = About(
         "eta": 0.1,
         "g_0": 0.003,
         "K": 5,
+        "beta_0": [0.7, 0.1],
         "passes": 10,
         "edges": [0.0005, *(round(0.01 * k, 2) for k in range(1, 11))],
     },
     quick={"passes": 1},
 )
-TG = "TG"
+TG, LOW = "TG", f"{PUBLISHED}, low"
 _LOSSES = ("hinge", "logistic")
 _RARE, _DENSE = 0.01, 0.05  # compare shares below the first and above the second
 
@@ -43,7 +44,15 @@ def run(record: Record) -> None:
     for loss in _LOSSES:
         for rule, estimator in (
             (TG, plain(loss, eta0=at["eta"], gravity=at["g_0"] / at["eta"], passes=at["passes"])),
-            (PUBLISHED, StabilizedClassifier(variant="paper", loss=loss, passes=at["passes"])),
+            *(
+                (
+                    rule,
+                    StabilizedClassifier(
+                        variant="paper", loss=loss, rejection=beta, passes=at["passes"]
+                    ),
+                )
+                for rule, beta in zip((PUBLISHED, LOW), at["beta_0"], strict=True)
+            ),
             (ROBUST, StabilizedClassifier(loss=loss)),
         ):
             with warnings.catch_warnings():
@@ -52,11 +61,13 @@ def run(record: Record) -> None:
             found[loss, rule] = selected_by_density(rows.X, estimator.model_, at["edges"])
     record.say(
         "One order of the training rows of dorothea. TG, the truncated gradient, has the "
-        "shrinkage at which it keeps about as many features as in the paper, 19%. The density of "
-        "a feature is the share of training rows in which it is nonzero. The robust variant of "
-        "STSGD does not evaluate features of fewer than five rows, a density of 0.6% here, so it "
-        "selects none of them. Densities end at 10 %, in the claims and in the plot: "
-        f"{_beyond(rows.X, at['edges'][-1])} features of higher density are not counted."
+        "shrinkage at which it keeps about as many features as in the paper, 19%. STSGD as "
+        f"published has the paper's rejection rate, {at['beta_0'][0]:g}, and in the lines called "
+        f"low {at['beta_0'][1]:g}. The density of a feature is the share of training rows in "
+        "which it is nonzero. The robust variant of STSGD does not evaluate features of fewer than "
+        "five rows, a density of 0.6% here, so it selects none of them. Densities end at 10 %, in "
+        f"the claims and in the plot: {_beyond(rows.X, at['edges'][-1])} features of higher "
+        "density are not counted."
     )
     first = next(iter(found.values()))
     record.table(
@@ -83,7 +94,7 @@ def _picture(found: Results) -> Any:
     figure, all_axes = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained", sharey=True)
     for loss, ax in zip(_LOSSES, all_axes, strict=True):
         style.axes(ax)
-        for number, rule in enumerate((TG, PUBLISHED, ROBUST)):
+        for number, rule in enumerate((TG, PUBLISHED, LOW, ROBUST)):
             bins, look = found[loss, rule], style.series(number)
             middles = 50 * (bins.edges[:-1] + bins.edges[1:])
             shares, sizes = 100 * bins.selected_share, bins.feature_share
@@ -122,14 +133,18 @@ def _claims(record: Record, found: Results) -> None:
         + ", ".join(f"{loss} {value:.2f}" for loss, value in linear.items()),
         verdict=verdict_of(float(np.mean([value >= 0.9 for value in linear.values()]))),
     )
-    for rule, name in ((PUBLISHED, "STSGD as published"), (ROBUST, "The robust STSGD")):
+    for rule, name in (
+        (PUBLISHED, "STSGD as published"),
+        (LOW, "STSGD as published, with a low rejection rate,"),
+        (ROBUST, "The robust STSGD"),
+    ):
         even = [0.5 <= _ratio(found[loss, rule]) <= 2 for loss in _LOSSES]
         record.claim(
             f"{name} selects features of all densities equally",
             paper="Figure 3: approximately uniform",
             ours=_ratios(found, rule),
             verdict=verdict_of(float(np.mean(even))),
-            own=rule == ROBUST,
+            own=rule != PUBLISHED,
         )
 
 

@@ -33,6 +33,8 @@ SETS = {
 }
 _SCALED = ("dexter",)  # its file is already scaled
 PUBLISHED, ROBUST, MEAN = "STSGD, published", "STSGD, robust", "mean of 16 SGD"
+SPARSE = ", sparse"  # ends the name of a line whose parameters are chosen for few weights
+FEW = 10  # % of the features: with fewer weights than this a model is sparse
 
 Point = dict[str, Any]
 
@@ -51,6 +53,8 @@ class Rule:
     losses : tuple of str
     orders : int
         Largest number of orders.
+    sparse : bool
+        Whether a second line chooses among the points that give sparse models.
     """
 
     name: str
@@ -58,6 +62,12 @@ class Rule:
     grid: Sequence[Point]
     losses: tuple[str, ...] = ("hinge", "logistic")
     orders: int = 1000
+    sparse: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The names of its lines."""
+        return [self.name, self.name + SPARSE] if self.sparse else [self.name]
 
 
 @dataclass(frozen=True)
@@ -160,23 +170,32 @@ def rules(grids: Mapping[str, Any]) -> list[Rule]:
     pulls = [pull / 0.1 for pull in grids["g_0 at eta 0.1"]]  # gravity is relative to eta (A-07)
     return [
         Rule("SGD", lambda loss: plain(loss, gravity=0.0), grid(eta0=rates, passes=passes)),
-        Rule("TG", plain, grid(eta0=rates, gravity=pulls, passes=passes)),
+        Rule("TG", plain, grid(eta0=rates, gravity=pulls, passes=passes), sparse=True),
         Rule(
             "RDA",
             lambda loss: DualAveragingClassifier(loss=loss, boost=0.005, fit_intercept=False),
             grid(strength=grids["gamma of RDA"], l1=penalties, passes=passes),
+            sparse=True,
         ),
         Rule(
             "FOBOS",
             lambda loss: ForwardBackwardClassifier(
                 loss=loss, schedule="sqrt", decay=1.0, fit_intercept=False
             ),
-            grid(eta0=[*rates, 1.0], l1=penalties, passes=passes),
+            grid(eta0=rates, l1=penalties, passes=passes),
+            sparse=True,
         ),
         Rule(
             PUBLISHED,
             _published,
-            grid(eta0=rates, annealing=grids["annealing"], keep=grids["keep"]),
+            grid(
+                eta0=grids["eta of STSGD"],
+                keep=grids["keep"],
+                rejection=grids["rejection"],
+                gravity_rule=grids["gravity rule"],
+            ),
+            orders=20,
+            sparse=True,
         ),
         Rule(ROBUST, lambda loss: StabilizedClassifier(loss=loss), [{}]),
         Rule(
@@ -195,8 +214,10 @@ def rules(grids: Mapping[str, Any]) -> list[Rule]:
     ]
 
 
-def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Found:
+def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> dict[str, Found]:
     """Choose parameters by cross-validation on training rows; train in random orders; test once.
+
+    Returns the results of each line of the rule.
 
     Parameters
     ----------
@@ -207,12 +228,20 @@ def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Foun
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = _chosen(rule, loss, rows, folds)
-        errors, supports = [], []
-        for seed in range(min(orders, rule.orders)):
-            model = _fitted(rule.make(loss).set_params(**chosen), rows.X, rows.y, seed)
-            errors.append(100 * _error(model, rows.X_test, rows.y_test))
-            supports.append(np.flatnonzero(model.coef_))
+        points = _chosen(rule, loss, rows, folds)
+        return {
+            line: _over_orders(rule, loss, rows, min(orders, rule.orders), point)
+            for line, point in zip(rule.lines, points, strict=True)
+        }
+
+
+def _over_orders(rule: Rule, loss: str, rows: Rows, orders: int, chosen: Point) -> Found:
+    """Train in random orders with the chosen parameters; test each model once."""
+    errors, supports = [], []
+    for seed in range(orders):
+        model = _fitted(rule.make(loss).set_params(**chosen), rows.X, rows.y, seed)
+        errors.append(100 * _error(model, rows.X_test, rows.y_test))
+        supports.append(np.flatnonzero(model.coef_))
     nonzeros = [len(support) for support in supports]
     return Found(
         error=float(np.mean(errors)),
@@ -225,21 +254,73 @@ def measured(rule: Rule, loss: str, rows: Rows, orders: int, folds: int) -> Foun
     )
 
 
-def _chosen(rule: Rule, loss: str, rows: Rows, folds: int) -> Point:
-    """Return the point with the smallest cross-validated error; ties go to the sparser."""
+def _chosen(rule: Rule, loss: str, rows: Rows, folds: int) -> list[Point]:
+    """Return the chosen point of each line."""
     if len(rule.grid) == 1:
-        return dict(rule.grid[0])
+        return [dict(rule.grid[0])] * len(rule.lines)
+    errors, shares = searched(rule, loss, rows, folds)
+    found = [best_point(errors, shares), sparse_point(errors, shares)]
+    return [dict(rule.grid[number]) for number in found[: len(rule.lines)]]
+
+
+def searched(rule: Rule, loss: str, rows: Rows, folds: int) -> tuple[Any, Any]:
+    """Return errors and shares of nonzero weights (%) over folds, by the points of the grid.
+
+    Parameters
+    ----------
+    rule : Rule
+    loss : str
+    rows : Rows
+    folds : int
+    """
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=0).split(rows.X, rows.y))
-    found = []
-    for point in rule.grid:
+    errors, sizes = np.zeros((2, len(rule.grid), folds))
+    for number, point in enumerate(rule.grid):
         estimator = rule.make(loss).set_params(**point)
-        errors, sizes = [], []
         for seed, (train, held) in enumerate(splits):
             model = _fitted(clone(estimator), rows.X[train], rows.y[train], seed)
-            errors.append(_error(model, rows.X[held], rows.y[held]))
-            sizes.append(np.count_nonzero(model.coef_))
-        found.append((round(float(np.mean(errors)), 9), float(np.mean(sizes))))
-    return dict(rule.grid[min(range(len(found)), key=found.__getitem__)])
+            errors[number, seed] = _error(model, rows.X[held], rows.y[held])
+            sizes[number, seed] = np.count_nonzero(model.coef_)
+    return errors.mean(axis=1).round(9), 100 * sizes.mean(axis=1) / rows.width
+
+
+def best_point(errors: Any, shares: Any) -> int:
+    """Return the point with the smallest error; ties go to the sparser.
+
+    Parameters
+    ----------
+    errors, shares : array of shape (points,)
+        Mean errors over folds, and mean shares of nonzero weights.
+
+    Examples
+    --------
+    >>> best_point([0.2, 0.2, 0.3], [90, 50, 1])
+    1
+    """
+    return int(np.lexsort((shares, errors))[0])
+
+
+def sparse_point(errors: Any, shares: Any) -> int:
+    """Return the point with the smallest error among those that give sparse models.
+
+    If no point does, it is the sparsest point.
+
+    Parameters
+    ----------
+    errors, shares : array of shape (points,)
+        Mean errors over folds, and mean shares of nonzero weights in %.
+
+    Examples
+    --------
+    >>> sparse_point([0.1, 0.2, 0.4], [90, 5, 1])
+    1
+    >>> sparse_point([0.1, 0.2, 0.4], [90, 50, 40])
+    2
+    """
+    few = np.asarray(shares) < FEW
+    if not few.any():
+        return int(np.lexsort((errors, shares))[0])
+    return int(np.lexsort((shares, errors, ~few))[0])
 
 
 def _fitted(estimator: Any, X: Any, y: Any, seed: int) -> Any:

@@ -53,6 +53,7 @@ def test_probabilities_by_recount(rows: int, pairs: int, threshold: float, seed:
         param_values=[1, 4],
         pairs=pairs,
         threshold=threshold,
+        permutations=0,
         refit=False,
         random_state=seed,
     ).fit(numbered, y)
@@ -96,7 +97,7 @@ def test_halves_without_strata_of_classifiers_and_regressors() -> None:
     for stratify in (True, False):
         Recorder.log.clear()
         StabilitySelection(
-            Recorder(), pairs=20, stratify=stratify, refit=False, random_state=3
+            Recorder(), pairs=20, stratify=stratify, permutations=0, refit=False, random_state=3
         ).fit(np.column_stack([np.arange(40), np.ones(40)]), y)
         differences.append(max(abs(int(part.sum()) - 10) for _, part, _, _ in Recorder.log))
     assert differences[0] == 0

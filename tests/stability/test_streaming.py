@@ -220,7 +220,8 @@ def test_rules_without_dtype_or_zeros(tmp_path):
 
 def test_names_of_a_source(tmp_path):
     path = vw(tmp_path / "rows.vw", rows=600)
-    selector = StreamingStabilitySelection(clone(FTRL).set_params(l1=3.0), pairs=5, random_state=0)
+    estimator = clone(FTRL).set_params(l1=3.0)
+    selector = StreamingStabilitySelection(estimator, pairs=5, permutations=1, random_state=0)
     selector.fit(thresher.scan(path, bits=18))
     names = [feature.name for feature in selector.top(5)]
     assert all(name.startswith(("word^w", "age^")) for name in names)
@@ -238,7 +239,7 @@ def test_weights_of_a_source(tmp_path):
         ("rows.vw", {}),
     ):
         estimator = clone(FTRL).set_params(l1=6.0, **more)
-        selector = StreamingStabilitySelection(estimator, pairs=4, random_state=0)
+        selector = StreamingStabilitySelection(estimator, pairs=4, permutations=0, random_state=0)
         selector.fit(thresher.scan(tmp_path / name, bits=18))
         found.append(selector.selection_probabilities_)
     assert (found[0] != found[1]).nnz == 0

@@ -249,7 +249,8 @@ CANDIDATES: dict[str, Candidate] = {
         "stabilized as published",
         "stabilized",
         published_grid,
-        "annealing -5, 0, 3; keep 0.5, 0.8; 10 passes; columns of unit variance",
+        "eta0 0.001, 0.1; keep 0.2, 0.5; rejection 0.05, 0.1, 0.3, 0.7; gravity a quantile of the "
+        "updates or of the weights; 10 passes; columns of unit variance",
         fixed={"variant": "paper", "passes": 10},
         wrap=_unit_variance,
     ),
@@ -284,7 +285,8 @@ CANDIDATES: dict[str, Candidate] = {
         "dual averaging",
         "dual-averaging",
         dual_averaging_grid,
-        "15 values of l1, 0.0001 to 1 times lambda_max; strength 0.01, 0.1, 1, 10, 100 times auto",
+        "15 values of l1, 0.0001 to 1 times lambda_max; strength 0.01, 0.1, 1, 10, 100, 1000 times "
+        "auto",
     ),
     "margin-perceptron": Candidate(
         "margin perceptron",
@@ -297,7 +299,7 @@ CANDIDATES: dict[str, Candidate] = {
         "mirror descent",
         "mirror-descent",
         mirror_grid,
-        f"5 values of l1, 0.0001 to 1 times lambda_max; p 2 and 0.5ln; {MIRROR_PASSES} passes",
+        f"6 values of l1, 0.00001 to 1 times lambda_max; p 2 and 0.5ln; {MIRROR_PASSES} passes",
         fixed={"threshold": "scaled", "passes": MIRROR_PASSES},
         cost=mirror_cost,
     ),

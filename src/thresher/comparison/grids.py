@@ -108,7 +108,7 @@ def cut_grid(estimator: Any, sizes: Sizes) -> Grid:
 def dual_averaging_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and strengths of dual averaging."""
     auto = LOSSES[sizes.loss].auto_strength * sizes.square
-    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0)])
+    strengths = _rounded([factor * auto for factor in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)])
     return {"l1": _gravities(estimator, sizes), "strength": strengths}
 
 
@@ -120,7 +120,7 @@ def perceptron_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 def mirror_grid(estimator: Any, sizes: Sizes) -> Grid:
     """Return penalties and norms of mirror descent."""
-    return {"l1": sizes.penalties(1e-4, 5), "p": [2.0, "0.5ln"]}
+    return {"l1": sizes.penalties(1e-5, 6), "p": [2.0, "0.5ln"]}
 
 
 def stabilized_grid(estimator: Any, sizes: Sizes) -> Grid:
@@ -129,8 +129,16 @@ def stabilized_grid(estimator: Any, sizes: Sizes) -> Grid:
 
 
 def published_grid(estimator: Any, sizes: Sizes) -> Grid:
-    """Return annealing and keep rates of the published stabilized rule."""
-    return {"annealing": [-5.0, 0.0, 3.0], "keep": [0.5, 0.8]}
+    """Return rates, keep and rejection rates, and gravity rules of the published stabilized rule.
+
+    `annealing` has its default: with low rejection rates it has little effect.
+    """
+    return {
+        "eta0": [0.001, 0.1],
+        "keep": [0.2, 0.5],
+        "rejection": [0.05, 0.1, 0.3, 0.7],
+        "gravity_rule": ["update-quantile", "weight-quantile"],
+    }
 
 
 def coordinate_grid(estimator: Any, sizes: Sizes) -> Grid:

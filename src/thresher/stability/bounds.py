@@ -10,8 +10,15 @@ from typing import Any
 from thresher.errors import ParameterError
 from thresher.model.supports import checked_n_features, is_whole
 
-NOTHING = "false means selected by a fit with a probability of at most q/p"
-UNIMODAL = f"{NOTHING}, and the share of pairs that select one twice is unimodal"
+_PREMISE = (
+    "these are all noise features if noise features are exchangeable and selection is not worse "
+    "than random guessing"
+)
+NOTHING = f"false means selected by a fit with a probability of at most q/p; {_PREMISE}"
+UNIMODAL = (
+    "false means selected by a fit with a probability of at most q/p, and the share of pairs that "
+    f"select one twice is unimodal; {_PREMISE}"
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,10 @@ def false_selections_bound(
     A feature is false if a fit on half of the rows selects it with a probability of at most q/p
     (Shah and Samworth, Theorems 1 and 2). The general bound also holds for all noise features, if
     they are exchangeable and selection is not worse than guessing (Meinshausen and Buehlmann,
-    Theorem 1). The mean q is estimated from the same fits.
+    Theorem 1). Features of sparse data are often not exchangeable: a frequent word is selected by
+    chance more often than a rare one. Then noise features can be selected many times more often
+    than the bound says; `StabilitySelection.selected_without_signal_` shows it. The mean q is
+    estimated from the same fits.
 
     The unimodal bound needs q/p <= 1/sqrt(3), tau >= 1/2 + 1/B and tau > 1/2 +
     min((q/p)^2, 1/(2B) + 3/4 (q/p)^2).

@@ -24,6 +24,14 @@ class SelectionCounts:
         self.features = np.zeros(0, np.int64)
         self.counts = np.zeros(0, np.int64)
 
+    @classmethod
+    def of_shares(cls, shares: Any, fits: int) -> SelectionCounts:
+        """Return the counts of a sparse row with the share of fits that select each feature."""
+        found = cls()
+        found.features = shares.indices.astype(np.int64)
+        found.counts = np.rint(shares.data * fits).astype(np.int64)
+        return found
+
     def add(self, support: NDArray[np.int64]) -> None:
         """Add 1 to the count of each feature of a support."""
         features = np.union1d(self.features, support)

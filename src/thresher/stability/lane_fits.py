@@ -18,8 +18,9 @@ from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, GridPoint, check_searchable, lanes_of, point_of
 from thresher.search.model_groups import ModelJob, places
 from thresher.stability.halves import without_refit
+from thresher.stability.null_outputs import NullLabels, NullOutputs, NullPlan
 from thresher.stability.stream_halves import HalfAssigner
-from thresher.training.lane_outputs import LaneOutputs, LanePlan
+from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.observer import Observer
 from thresher.training.outputs import Order
 from thresher.training.plan import TrainingPlan
@@ -103,6 +104,8 @@ class HalfModels(Observer):
         Largest size of all models together, in bytes.
     n_jobs : int or None
         Number of threads.
+    nulls : sequence of NullLabels
+        Labels without signal; as many further models learn each of them.
 
     Attributes
     ----------
@@ -119,6 +122,7 @@ class HalfModels(Observer):
         rows: int | None,
         limit: int,
         n_jobs: int | None,
+        nulls: Sequence[NullLabels] = (),
     ) -> None:
         self.points, self.halves, self.seen = points, 2 * membership.assigner.pairs, SeenFeatures()
         classes = max(plan.labels.outputs, 2)
@@ -129,7 +133,7 @@ class HalfModels(Observer):
             for half in range(self.halves)
         ]  # fmt: skip
         lanes = [lane for job in self.jobs for lane in job.lanes]
-        lane_plan = LanePlan.of(
+        lane_plan = NullPlan.of(
             plan,
             lanes,
             averages=tuple(job.point.average for job in self.jobs for _ in job.lanes),
@@ -138,6 +142,7 @@ class HalfModels(Observer):
             block=source.block if isinstance(source, MatrixSource) else None,
             limit=limit,
             n_jobs=n_jobs,
+            labels_without_signal=tuple(nulls),
         )
         if plan.store == "dense":
             lane_plan.check_bytes(lane_plan.bytes_of(max(plan.width, 1)))
@@ -147,9 +152,9 @@ class HalfModels(Observer):
         self.trainer = Trainer(lane_plan, source, options, records=records)
 
     @property
-    def outputs(self) -> LaneOutputs:
+    def outputs(self) -> NullOutputs:
         """The lanes."""
-        assert isinstance(self.trainer.outputs, LaneOutputs)
+        assert isinstance(self.trainer.outputs, NullOutputs)
         return self.trainer.outputs
 
     def progress(self, trainer: Trainer) -> None:
@@ -166,14 +171,25 @@ class HalfModels(Observer):
             if what:
                 half = lane // each % self.halves
                 raise DivergenceError(f"half {half % 2 + 1} of pair {half // 2 + 1}: {what}")
+        for null in self.outputs.nulls:
+            for what in filter(None, null.team.divergences):
+                raise DivergenceError(
+                    f"with permuted labels: {what}; permutations=0 leaves these models out"
+                )
 
-    def supports(self) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield, for each half, the features that it selects, by value of the parameter."""
+    def supports(self, outputs: LaneOutputs) -> Iterator[list[NDArray[np.int64]]]:
+        """Yield, for each half, the features that it selects, by value of the parameter.
+
+        Parameters
+        ----------
+        outputs : LaneOutputs
+            The lanes of the labels, or of labels without signal.
+        """
         lanes = places(self.jobs)
         for half in range(self.halves):
             found = []
             for value, point in enumerate(self.points):
-                own = self.outputs.part(lanes[value * self.halves + half])
+                own = outputs.part(lanes[value * self.halves + half])
                 keys = [o.keys for o in own.outputs(target=point.params.get("target_nnz"))]
                 found.append(np.unique(np.concatenate(keys)).astype(np.int64))
             yield found

@@ -23,6 +23,12 @@ from thresher.stability.bounds import (
     fits_needed,
 )
 from thresher.stability.halves import SelectionCounts, columns_of
+from thresher.stability.no_signal import (
+    WithoutSignal,
+    check_permutations,
+    n_selected,
+    warn_of_features,
+)
 
 
 class FeatureProbability(NamedTuple):
@@ -41,6 +47,7 @@ class PairSelector(SelectorMixin):
     param_values: Sequence[Any] | None
     pairs: int
     threshold: float
+    permutations: int = 5  # of selectors that were pickled before there were permutations
 
     # Set by fit.
     selection_probabilities_: Any
@@ -49,6 +56,7 @@ class PairSelector(SelectorMixin):
     n_candidates_: int
     false_selections_bound_: Bound
     unimodal_bound_: Bound
+    selected_without_signal_: WithoutSignal
     n_pairs_: int
     n_features_in_: int
 
@@ -57,6 +65,7 @@ class PairSelector(SelectorMixin):
         owner = type(self).__name__
         check_pairs(self.pairs, f"{owner}: pairs")
         check_threshold(self.threshold, f"{owner}: threshold")
+        check_permutations(self.permutations, owner)
         if (self.param_name is None) != (self.param_values is None):
             raise ParameterError(f"{owner}: param_name and param_values must be given together")
         if self.param_name is None or self.param_values is None:
@@ -98,6 +107,30 @@ class PairSelector(SelectorMixin):
                 unimodal=unimodal,
             )
             for unimodal in (False, True)
+        )
+
+    def _compare(self, found: Sequence[tuple[Sequence[SelectionCounts], Sequence[float]]]) -> None:
+        """Set the numbers selected by labels without signal, and warn if the bound is too small.
+
+        Parameters
+        ----------
+        found : sequence of (counts, sizes)
+            For each permutation: the selections of each value, and the number of features that
+            each half selects.
+        """
+        if not found or not self.n_candidates_:
+            self.selected_without_signal_ = WithoutSignal()
+            return
+        mean = float(np.mean([size for _, sizes in found for size in sizes]))
+        self.selected_without_signal_ = WithoutSignal(
+            tuple(n_selected(counts, self.threshold, self.n_pairs_) for counts, _ in found),
+            mean,
+            false_selections_bound(
+                mean, self.n_candidates_, threshold=self.threshold, pairs=self.n_pairs_
+            ),
+        )
+        warn_of_features(
+            type(self).__name__, self.selected_without_signal_, self.false_selections_bound_
         )
 
     # ---- output --------------------------------------------------------------------------------
@@ -146,6 +179,21 @@ class PairSelector(SelectorMixin):
             FeatureProbability(self._named(int(best.col[i])), float(best.data[i]))
             for i in order[np.sort(first)[:n]]
         ]
+
+    def summary(self) -> str:
+        """Return how many features are selected, the bound, and its check, as text.
+
+        Returns
+        -------
+        str
+            Three lines.
+        """
+        check_is_fitted(self, "selected_")
+        return (
+            f"{len(self.selected_):,} of {self.n_candidates_:,} features selected\n"
+            f"bound: {self.false_selections_bound_}\n"
+            f"{getattr(self, 'selected_without_signal_', WithoutSignal())}"
+        )
 
     def _named(self, feature: int) -> str | int:
         """Return the name of a feature, or its number if it has no name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple, Self
@@ -18,9 +19,11 @@ from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
 from thresher.model.density import column_counts
 from thresher.stability.halves import SelectionCounts, columns_of, count_supports, fit_pair, seeded
+from thresher.stability.lane_fits import checked_lanes
 from thresher.stability.refitted import RefitMixin
 from thresher.stability.selected import PairSelector
 from thresher.stability.strata import classes_and_strata
+from thresher.stability.streaming import StreamingStabilitySelection
 
 
 class PairsDone(NamedTuple):
@@ -50,6 +53,11 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     number of false selections is bounded for any estimator (complementary pairs; Shah and Samworth
     2013).
 
+    The bounds are theorems with a premise: noise features are exchangeable, and selection is not
+    worse than random guessing. Words of a text, which are frequent or rare, are not exchangeable.
+    So the selection is repeated with permuted labels. What it selects then is false.
+    If this is more than twice the bound, a warning says so.
+
     With `param_name`, every half is fitted with each of `param_values`; the probability of a
     feature is the largest over the values (Meinshausen and Buehlmann 2010).
 
@@ -72,6 +80,10 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     stratify : bool, default=True
         Whether both halves get the same number of rows of each class, to within one row; only for
         classifiers.
+    permutations : int, default=5
+        How many times the selection is repeated with permuted labels; see
+        `selected_without_signal_`. Each takes as many fits as the selection itself; estimators
+        that `StreamingStabilitySelection` accepts are trained together instead. 0: none.
     refit : bool, default=True
         Whether to fit the estimator, with its own parameters, on all rows and the selected
         columns; `predict` and `score` need it.
@@ -81,7 +93,8 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     random_state : int, RandomState or None, default=None
     callback : callable, optional
         Called with a `PairsDone` after each pair, in order. If it returns a true value, selection
-        ends with the pairs done so far.
+        ends with the pairs done so far, and labels are not permuted. It is not called for permuted
+        labels.
 
     Attributes
     ----------
@@ -100,6 +113,9 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         Bound on the expected number of false selections, q^2 / ((2 threshold - 1) p).
     unimodal_bound_ : Bound
         A sharper bound under one more assumption; see `false_selections_bound`.
+    selected_without_signal_ : WithoutSignal
+        Numbers of features selected when there is no signal at all: one for each permutation
+        (`counts`), and their `mean`. If the mean is well above the bound, the bound does not hold.
     n_pairs_ : int
         Number of pairs fitted.
     estimator_ : estimator
@@ -150,6 +166,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         threshold: float = 0.6,
         support_of: Callable[[Any], Any] | None = None,
         stratify: bool = True,
+        permutations: int = 5,
         refit: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -162,6 +179,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         self.threshold = threshold
         self.support_of = support_of
         self.stratify = stratify
+        self.permutations = permutations
         self.refit = refit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -203,7 +221,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
             self.classes_, strata = classes_and_strata(
                 y, stratify=self.stratify, owner="StabilitySelection"
             )
-        seeds = self._seeds()
+        seeds, permuted = self._seeds()
         counts = [SelectionCounts() for _ in settings]
         sizes: list[int] = []  # number of features that each half selects, by any value
         for halves in self._supports(X, y, strata, settings, seeds[:-1]):
@@ -211,15 +229,71 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
                 sizes.append(count_supports(counts, supports))
             done = PairsDone(len(sizes) // 2, self.pairs, float(np.mean(sizes)))
             if self.callback is not None and self.callback(done):
+                permuted = []
                 break
         self.n_pairs_ = len(sizes) // 2
         self.n_selected_mean_ = float(np.mean(sizes))
         self._select(counts, column_counts(X)[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # for example: all weights are zero
+            found = [self._without_signal(X, y, strata, settings, seed) for seed in permuted]
+        self._compare(found)
         if hasattr(self, "estimator_"):
             del self.estimator_
         if self.refit and len(self.selected_):
             self.estimator_ = seeded(clone(self.estimator), seeds[-1])
             self.estimator_.fit(columns_of(X, self.selected_), y)
+
+    def _without_signal(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        strata: NDArray[np.int64],
+        settings: Sequence[dict[str, Any]],
+        seed: int,
+    ) -> tuple[list[SelectionCounts], list[float]]:
+        """Repeat the selection with permuted labels; return its counts and sizes."""
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(y))
+        y, strata = y[order], strata[order]
+        seeds = rng.integers(2**31 - 1, size=self.n_pairs_).tolist()
+        if X.shape[1] < 2**31 and self._trains_together(settings):
+            return self._together(X, y, seeds[0])
+        counts = [SelectionCounts() for _ in settings]
+        sizes: list[float] = []
+        for halves in self._supports(X, y, strata, settings, seeds):
+            sizes += [count_supports(counts, supports) for supports in halves]
+        return counts, sizes
+
+    def _trains_together(self, settings: Sequence[dict[str, Any]]) -> bool:
+        """Return whether the models of all halves can learn from one reading of the rows."""
+        if self.support_of is not None or not hasattr(self.estimator, "rule"):
+            return False
+        try:
+            checked_lanes(type(self).__name__, self.estimator, self.param_name, settings)
+        except ParameterError:
+            return False
+        return True
+
+    def _together(
+        self, X: Any, y: NDArray[Any], seed: int
+    ) -> tuple[list[SelectionCounts], list[float]]:
+        """Train the models of all halves together; return counts, and the mean size."""
+        selector = StreamingStabilitySelection(
+            self.estimator,
+            param_name=self.param_name,
+            param_values=self.param_values,
+            pairs=self.n_pairs_,
+            threshold=self.threshold,
+            stratify=self.stratify,
+            permutations=0,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        ).fit(X, y)
+        shares = selector.selection_probabilities_
+        return [SelectionCounts.of_shares(row, 2 * self.n_pairs_) for row in shares], [
+            selector.n_selected_mean_
+        ]
 
     def _supports(
         self,
@@ -248,13 +322,14 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
                 )
         return self._settings()
 
-    def _seeds(self) -> list[int]:
-        """Return one seed per pair, and one for the refit."""
+    def _seeds(self) -> tuple[list[int], list[int]]:
+        """Return one seed per pair and one for the refit; then one per permutation."""
         try:
             random = check_random_state(self.random_state)
         except ValueError as error:
             raise ParameterError(f"StabilitySelection: random_state: {error}") from error
-        return [int(seed) for seed in random.randint(2**31 - 1, size=self.pairs + 1)]
+        seeds = random.randint(2**31 - 1, size=self.pairs + 1 + self.permutations).tolist()
+        return seeds[: self.pairs + 1], seeds[self.pairs + 1 :]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -22,9 +23,11 @@ from thresher.search.grid import GridPoint, check_single_labels
 from thresher.search.model_groups import checked_limit
 from thresher.stability.halves import SelectionCounts, count_supports, seeded
 from thresher.stability.lane_fits import HalfMembership, HalfModels, checked_lanes
+from thresher.stability.null_outputs import NullLabels
 from thresher.stability.selected import PairSelector
 from thresher.stability.strata import classes_and_strata
 from thresher.stability.stream_halves import HalfAssigner
+from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.seeds import seed_of, stream_seed
 
@@ -41,6 +44,14 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     halves; a hash of the seed, the pair and the row's number decides which goes to the first half.
     So the halves of a pair are complementary, and their sizes differ by at most one row per class.
     Each model equals a fit of the estimator on the rows of its half, in their order.
+
+    The bounds are theorems with a premise: noise features are exchangeable, and selection is not
+    worse than random guessing. Words of a text, which are frequent or rare, are not exchangeable.
+    So the selection is repeated with labels without signal. What it selects then is false.
+    If this is more than twice the bound, a warning says so.
+    Rows in memory get a permutation of their labels. Each row of a source gets the label of a
+    random earlier row: it is drawn from a uniform sample of at most 10,000 of them. In a source
+    that is sorted by class, such labels still depend on the rows; shuffle it before.
 
     Parameters
     ----------
@@ -60,6 +71,10 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     stratify : bool, default=True
         Whether the rows of each class of a classifier are divided separately; False divides all
         rows together.
+    permutations : int, default=5
+        How many times the selection is repeated with labels that have nothing to do with the rows,
+        in the same reading; see `selected_without_signal_`. Each takes as much memory and time as
+        the selection itself. If memory is short, there are fewer, and a warning says so. 0: none.
     n_jobs : int, optional
         Number of threads; -1 is one per processor. Results do not depend on it.
     memory_limit : int, optional
@@ -84,6 +99,9 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         Bound on the expected number of false selections, q^2 / ((2 threshold - 1) p).
     unimodal_bound_ : Bound
         A sharper bound under one more assumption; see `false_selections_bound`.
+    selected_without_signal_ : WithoutSignal
+        Numbers of features selected when there is no signal at all: one for each permutation
+        (`counts`), and their `mean`. If the mean is well above the bound, the bound does not hold.
     n_pairs_ : int
         Number of pairs of halves.
     n_rows_ : int
@@ -136,6 +154,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         pairs: int = 50,
         threshold: float = 0.6,
         stratify: bool = True,
+        permutations: int = 5,
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         random_state: Any = None,
@@ -146,6 +165,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         self.pairs = pairs
         self.threshold = threshold
         self.stratify = stratify
+        self.permutations = permutations
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.random_state = random_state
@@ -196,9 +216,18 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
             if plan.labels.classes is not None:
                 self.classes_ = plan.labels.classes
             assigner = HalfAssigner(self.pairs, seeds[0])
-            membership = HalfMembership(assigner, self.stratify and plan.labels.classes is not None)
+            stratify = self.stratify and plan.labels.classes is not None
+            membership = HalfMembership(assigner, stratify)
+            nulls = [
+                NullLabels(
+                    seed,
+                    HalfMembership(HalfAssigner(self.pairs, seed), stratify),
+                    in_memory=not is_source(X),
+                )
+                for seed in seeds[2:]
+            ]
             limit = checked_limit(self.memory_limit)
-            halves = HalfModels(plan, source, points, membership, rows, limit, self.n_jobs)
+            halves = HalfModels(plan, source, points, membership, rows, limit, self.n_jobs, nulls)
             try:
                 halves.trainer.run()
                 self.n_rows_ = sum(assigner.counts.values())
@@ -208,7 +237,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
                 else:
                     self._count(halves, column_counts(source.block.X)[0])
             finally:
-                halves.outputs.team.close()
+                halves.outputs.close()
             if is_source(X) and X.named and X.rereadable:
                 self._names = X.names(np.unique(self.selection_probabilities_.indices).tolist())
         return self
@@ -271,18 +300,26 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
 
     def _count(self, halves: HalfModels, seen: NDArray[np.int64]) -> None:
         """Count the supports of all halves, and select features."""
-        counts = [SelectionCounts() for _ in halves.points]
-        sizes = [count_supports(counts, supports) for supports in halves.supports()]
+        counts, sizes = _counted(halves, halves.outputs)
         self.n_pairs_, self.n_selected_mean_ = self.pairs, float(np.mean(sizes))
         self._select(counts, seen)
+        nulls = halves.outputs.nulls
+        if len(nulls) < self.permutations:
+            warnings.warn(
+                f"{type(self).__name__}: memory_limit allows models for {len(nulls)} of "
+                f"{self.permutations} permutations of the labels",
+                UserWarning,
+                stacklevel=3,
+            )
+        self._compare([_counted(halves, null) for null in nulls])
 
     def _seeds(self) -> list[int]:
-        """Return a seed for the halves, and one for the shuffling."""
+        """Return a seed for the halves, one for the shuffling, and one for each permutation."""
         try:
             random = check_random_state(self.random_state)
         except ValueError as error:
             raise ParameterError(f"{type(self).__name__}: random_state: {error}") from error
-        return [int(seed) for seed in random.randint(2**31 - 1, size=2)]
+        return [int(seed) for seed in random.randint(2**31 - 1, size=2 + self.permutations)]
 
     def _named(self, feature: int) -> str | int:
         return self._names.get(feature) or super()._named(feature)
@@ -292,3 +329,9 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         tags.target_tags.required = True
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
+
+
+def _counted(halves: HalfModels, outputs: LaneOutputs) -> tuple[list[SelectionCounts], list[int]]:
+    """Return the selections of each value, and the number of features that each half selects."""
+    counts = [SelectionCounts() for _ in halves.points]
+    return counts, [count_supports(counts, supports) for supports in halves.supports(outputs)]
