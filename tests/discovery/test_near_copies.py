@@ -10,7 +10,7 @@ import pytest
 import thresher
 from support.discovery_cases import discovered
 from thresher import FeatureDiscovery
-from thresher.discovery.near_copies import NearCopies
+from thresher.discovery.near_copies import SHARE, NearCopies
 from thresher.discovery.row_checks import Check
 from thresher.discovery.sums import EvidenceSums
 
@@ -41,19 +41,33 @@ def test_the_check_is_of_the_features_that_joint_keeps() -> None:
     assert joint.value == 0
 
 
-@pytest.mark.parametrize("redraws", [3, 5, 7])
+@pytest.mark.parametrize("redraws", [3, 5, 7, 9])
 def test_few_redraws_give_no_alarm(redraws: int) -> None:
     X, y = rows(copies=False)
     check = check_of(discovered(redraws=redraws, fdr=0.5).fit(X, y))
     assert check.fine
-    assert check.message == "not checked: it needs at least 16 redraws"
+    assert check.message == f"not checked: {redraws} redraws are too few to tell them from chance"
 
 
-def test_sixteen_redraws_are_enough() -> None:
-    X, y = rows(copies=True)
-    assert not check_of(discovered(redraws=16).fit(X, y)).fine
+def test_independent_features_are_not_near_copies() -> None:
     X, y = rows(copies=False)
-    assert check_of(discovered(redraws=16).fit(X, y)).message.startswith("0% of the selected")
+    assert check_of(discovered().fit(X, y)).message.startswith("0% of the selected")
+
+
+@pytest.mark.parametrize("n", [4, 16, 60, 300])
+def test_false_alarms_are_rare_if_there_are_enough_redraws(n: int) -> None:
+    rng, checked = np.random.default_rng(n), []
+    for redraws in (8, 10, 12, 15, 20):
+        alarms = 0
+        for _ in range(100):
+            sums = EvidenceSums(*np.ones((5, n)), rng.normal(size=(n, redraws)), None)
+            copies = NearCopies.of([sums], np.arange(n), np.ones(n))
+            alarms += copies.share(np.arange(n))[0] > SHARE
+        if copies.enough(np.arange(n)):
+            checked.append(redraws)
+            assert alarms <= 12  # 5 are expected at most
+    assert 20 in checked
+    assert 8 not in checked or n == 4
 
 
 def test_the_check_is_of_the_selected_namespaces(tmp_path: Path) -> None:
@@ -81,5 +95,5 @@ def test_no_feature_and_one_feature() -> None:
     sums = EvidenceSums(*np.ones((5, 3)), S, None)
     for chosen in (np.arange(0), np.arange(1)):
         copies = NearCopies.of([sums], chosen, np.ones(3))
-        assert copies.enough
+        assert copies.enough(chosen)
         assert copies.share(chosen) == (0.0, [])

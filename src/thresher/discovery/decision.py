@@ -16,7 +16,7 @@ from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_groups import GroupEvidence, groups_of
 from thresher.discovery.findings import Finding
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
-from thresher.discovery.near_copies import LEAST, NearCopies
+from thresher.discovery.near_copies import SHARE, NearCopies
 from thresher.discovery.row_checks import Check
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import ParameterError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from thresher.training.observer import Observer
 
 _WIDEST = 1 << 27  # features for which arrays of all features are made
-_COPIES = 0.1  # share of selected features that are near-copies: more is said
 NAMED = 1000  # strongest features of a source whose names are looked up
 
 
@@ -251,12 +250,11 @@ class Decision:
         return np.asarray(np.divide(variance * S, predicted, out=flat, where=predicted > 0))
 
     def _copies_check(self) -> Check:
-        if not self._copies.enough:
-            message = f"not checked: it needs at least {LEAST} redraws"
+        if not self._copies.enough(self.chosen):
+            message = f"not checked: {self.redraws} redraws are too few to tell them from chance"
             return Check("near-copies", 0.0, True, message)
         share, pair = self._copies.share(self.chosen)
-        # With so few redraws, chance alone gives large correlations of some pairs.
-        fine = share <= _COPIES
+        fine = share <= SHARE
         message = f"{share:.0%} of the selected features are near-copies of another one"
         if not fine:
             keys = self.keys[pair].tolist()

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincc, pdtrc
 
 from thresher.discovery.sums import EvidenceSums
 
-LEAST = 16  # redraws, of all outputs; with fewer, chance makes large correlations
+SHARE = 0.1  # of selected features that are near-copies: more is said
+_LEAST = 8  # redraws, of all outputs
 _MOST = 2000  # features that are compared: the strongest
 _COPY = 0.8  # correlation of features that are near-copies
+_ALARM = 0.05  # largest probability of a false alarm
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,21 @@ class NearCopies:
         size = np.sqrt((drawn.astype(np.float64) ** 2).sum(axis=1))
         return cls(at, drawn / np.where(size > 0, size, 1.0)[:, None])
 
-    @property
-    def enough(self) -> bool:
-        """Whether there are enough redraws to tell copies from chance."""
-        return int(self.redraws.shape[1]) >= LEAST
+    def enough(self, chosen: NDArray[np.intp]) -> bool:
+        """Return whether there are enough redraws to tell near-copies from chance.
+
+        The squared correlation of two independent features over R redraws has the distribution
+        Beta(1 / 2, (R - 1) / 2). The number of pairs that look alike is about Poisson.
+
+        Parameters
+        ----------
+        chosen : array of int
+            Positions of the features to compare.
+        """
+        n, redraws = int(np.isin(self.at, chosen).sum()), int(self.redraws.shape[1])
+        pairs = n * (n - 1) / 2 * betaincc(0.5, (redraws - 1) / 2, _COPY**2)
+        alarm = pdtrc(np.floor(SHARE * n / 2), pairs) if pairs > 0 else 0.0  # more than SHARE
+        return redraws >= _LEAST and bool(alarm <= _ALARM)
 
     def share(self, chosen: NDArray[np.intp]) -> tuple[float, list[int]]:
         """Return the share of features with a near-copy, and the positions of the nearest pair.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from thresher.data.visits import Visit
 from thresher.discovery import checkpointing
 from thresher.discovery.evidence import Evidence, calibration
 from thresher.discovery.folds import FoldDealer, order_of
+from thresher.discovery.phases import Phase, Prepared
 from thresher.discovery.plan import DiscoveryPlan, folds_at_once
 from thresher.discovery.row_checks import RowChecks
 from thresher.discovery.row_facts import RowFacts, combined
@@ -81,7 +82,7 @@ class Readings:
         self.cores = [self._core(output) for output in range(labels.outputs)]
         self.checks = RowChecks(labels.outputs, plan.task == "classification")
         self.facts: RowFacts | None = None  # of the rows of a matrix
-        self._prepared: _Prepared | None = None  # the block that was visited last
+        self._prepared: Prepared | None = None  # the block that was visited last
         self.position: Position | None = None
         self.blocks = 0
         self.digests = InputDigests()
@@ -192,7 +193,7 @@ class Readings:
         self._try(source)
         with ThreadPoolExecutor(self.jobs) as pool:
             for visit in source.visits(0, False, self.plan.seed):
-                self._work(_Phase("stream"), visit, pool, None)
+                self._work(Phase("stream"), visit, pool, None)
         self._check_matrix(source)
 
     def _try(self, source: MatrixSource) -> None:
@@ -209,15 +210,15 @@ class Readings:
         except _core.DataError as error:
             raise source.block.located(error) from None
 
-    def _phases(self, source: Source | MatrixSource) -> list[_Phase]:
+    def _phases(self, source: Source | MatrixSource) -> list[Phase]:
         if self.plan.form == "stream":
-            return [_Phase("stream")]
+            return [Phase("stream")]
         folds = list(range(self.plan.folds))
         if not self.at_once:  # else the checkpoint of a resumed run says it
             self.at_once = folds_at_once(self.plan, source, len(self.cores), self.memory_limit)
         step = self.at_once
-        learning = [_Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
-        return [*learning, _Phase("score")]
+        learning = [Phase("learn", tuple(folds[i : i + step])) for i in range(0, len(folds), step)]
+        return [*learning, Phase("score")]
 
     def _visits(self, source: Source | MatrixSource) -> Iterator[Visit]:
         """Yield the rows of this reading, from the position on; rows in memory are shuffled."""
@@ -245,7 +246,7 @@ class Readings:
                 self.names.take(visit.block.native)
             yield visit
 
-    def _end(self, phase: _Phase, source: Source | MatrixSource) -> None:
+    def _end(self, phase: Phase, source: Source | MatrixSource) -> None:
         if self.rows == 0:
             raise DataError(f"{source}: no rows to learn from")
         if self.rows != (self.total or self.rows):
@@ -271,7 +272,7 @@ class Readings:
 
     def _work(
         self,
-        phase: _Phase,
+        phase: Phase,
         visit: Visit,
         pool: ThreadPoolExecutor,
         groups: NDArray[np.int64] | None,
@@ -319,7 +320,7 @@ class Readings:
         rows: Any = slice(visit.first, visit.last)
         self.facts.put(rows if visit.order is None else visit.order[rows], p, lengths, hashes)
 
-    def _prepare(self, phase: _Phase, block: Any, groups: NDArray[np.int64] | None) -> _Prepared:
+    def _prepare(self, phase: Phase, block: Any, groups: NDArray[np.int64] | None) -> Prepared:
         """Return targets, batches and folds of a block."""
         targets = self.labels.targets(block)
         y = np.stack([targets[output] for output in range(len(self.cores))])
@@ -341,7 +342,7 @@ class Readings:
             if self.plan.task == "classification":
                 strata = y.argmax(axis=0) if len(y) > 1 else y[0].astype(np.int64)
             folds = self.dealer.deal(strata, groups)
-        return _Prepared(block, in_memory, y, batches, folds)
+        return Prepared(block, in_memory, y, batches, folds)
 
     def _check_matrix(self, source: MatrixSource) -> None:
         """Check the rows of a matrix in their stored order."""
@@ -390,22 +391,3 @@ class Readings:
         self.names = _core.NameTable()
         for key, name in state["names"].items():
             self.names.add(key, name)
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A block with targets, a batch for each output, and folds."""
-
-    block: Any
-    in_memory: bool
-    y: NDArray[np.float64]
-    batches: Sequence[_core.Batch]
-    folds: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _Phase:
-    """One reading: "stream", "learn" with the folds to learn, or "score"."""
-
-    name: str
-    folds: tuple[int, ...] = ()
