@@ -65,7 +65,10 @@ def test_table_checks_and_sentence_of_an_svmlight_file(folder):
     assert "1,500 rows; crossfit with 5 folds" in done.stdout
     assert "\n1: in " in done.stdout
     assert "raises the odds of 1 beyond what the other features explain" in done.stdout
-    assert "\n9999: no row has a nonzero value of it." in done.stdout
+    assert "\n9999: no row has a nonzero value of it. 60 features occur." in done.stdout
+    names = called("discover", folder / "rows.vw", "--quiet", "--why", "w3", "--why", "xyz")
+    assert "w3: no row has a nonzero value of it. Did you mean word^w3?" in names.stdout
+    assert "xyz: no row has a nonzero value of it. 41 features occur." in names.stdout
 
 
 def test_json_csv_page_and_model_agree(folder, tmp_path):

@@ -281,6 +281,8 @@ def test_pipelines_frames_and_pickles() -> None:
     assert names == [f"column {j}" for j in found.selected_]
     assert found.findings()[0].feature in {"column 3", "column 7"}
     assert found.why("column 3") == found.why(3)
+    with pytest.raises(thresher.ParameterError, match="called 'Column 3'; did you mean column 3"):
+        found.why("Column 3")
     assert found.set_output(transform="pandas").transform(frame).columns.tolist() == names
     np.testing.assert_array_equal(found.get_support(indices=True), found.selected_)
     np.testing.assert_array_equal(np.flatnonzero(found.get_support()), found.selected_)
@@ -307,7 +309,7 @@ def test_findings_and_sentences() -> None:
     assert (three.direction, three.label) == ("raises", 1)
     assert three.z == found.z_[3]
     assert three.q == found.qvalues_[3]
-    assert found.why(11) == "11: no row has a nonzero value of it."
+    assert found.why(11) == "11: no row has a nonzero value of it. 38 features occur."
     assert "beyond what the other features explain" in found.why(3)
 
 

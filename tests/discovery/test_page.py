@@ -55,6 +55,7 @@ def test_the_page_has_all_sections(discovery, tmp_path):
     assert "not a statement about causes" in section(html, "what-it-promises")
     how = section(html, "how-it-was-made")
     assert "crossfit: 5 folds" in how
+    assert "random_state 0" in how
     assert "expected share of false features at most 0.1" in how
     assert f"thresher {thresher.__version__}" in how
 
@@ -205,6 +206,8 @@ def test_json_and_csv_have_the_same_features(discovery, tmp_path):
     facts = json.loads(text)
     assert facts["n_rows"] == 1200
     assert facts["n_selected"] == 2
+    assert facts["random_state"] == facts["parameters"]["random_state"] == 0
+    assert "seed" not in facts
     assert facts["expected_false"] == discovery.expected_false_
     assert facts["classes"] == [False, True]
     assert [feature["feature"] for feature in facts["features"]] in ([3, 7], [7, 3])

@@ -150,7 +150,7 @@ def test_names_of_features(tmp_path: Path) -> None:
         with pytest.raises((ParameterError, ValueError), match=r"64-bit keys|features"):
             call()
     assert bits.get_support().sum() == len(bits.selected_)
-    assert of_file.why("cat") == "cat: no row has a nonzero value of it."
+    assert of_file.why("cat") == "cat: no row has a nonzero value of it. 41 features occur."
 
 
 @pytest.mark.parametrize("form", ["crossfit", "stream"])

@@ -14,7 +14,7 @@ from thresher.discovery.correlated import correlated_columns
 from thresher.discovery.error_rates import ErrorRates
 from thresher.discovery.evidence import Evidence
 from thresher.discovery.feature_groups import GroupEvidence, groups_of
-from thresher.discovery.findings import Finding
+from thresher.discovery.findings import Finding, near_names
 from thresher.discovery.joint_fit import MOST, JointFit, gathered
 from thresher.discovery.near_copies import SHARE, NearCopies
 from thresher.discovery.row_checks import Check
@@ -280,7 +280,10 @@ class Decision:
         key = self._key(feature, columns)
         at = int(np.searchsorted(self.keys, np.uint64(key)))
         if at == len(self.keys) or int(self.keys[at]) != key:
-            return f"{feature}: no row has a nonzero value of it."
+            near = near_names(str(feature), self.names.values()) if self.named else []
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
+            count = f"{len(self.keys):,} features occur."
+            return f"{feature}: no row has a nonzero value of it.{meant or ' ' + count}"
         found = self._finding(at, columns)
         if isinstance(feature, str):
             found = replace(found, feature=feature)
@@ -308,7 +311,12 @@ class Decision:
                 mask = self.width - 1 if self.numbered else 2**64 - 1  # of --bits
                 return key_of(feature.encode()) & mask
             if feature not in names:
-                raise ParameterError(f"no feature is called {feature!r}", owner="FeatureDiscovery")
+                near = near_names(feature, names)
+                raise ParameterError(
+                    f"no feature is called {feature!r}"
+                    + (f"; did you mean {' or '.join(near)}?" if near else ""),
+                    owner="FeatureDiscovery",
+                )
             return names[feature]
         if not 0 <= feature < self.width:
             raise ParameterError(

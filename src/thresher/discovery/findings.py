@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from typing import Any
 
 COLUMNS = (
@@ -127,6 +128,30 @@ def label_text(label: Any) -> str:
     """Return the text of a class: 1 instead of 1.0."""
     label = label.item() if hasattr(label, "item") else label
     return f"{label:.10g}" if isinstance(label, float) else str(label)
+
+
+def near_names(word: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Return names that someone who wrote a word may have meant.
+
+    Parameters
+    ----------
+    word : str
+    names : iterable of str
+    most : int
+        Number of names at most.
+
+    Examples
+    --------
+    >>> from thresher.discovery.findings import near_names
+    >>> near_names("space", ["text^space", "text^spade", "title^Space", "spice"])
+    ['text^space', 'title^Space']
+    >>> near_names("spaec", ["space", "age"])
+    ['space']
+    """
+    known = sorted(names)
+    small = word.lower()
+    same = [name for name in known if name.lower() == small or name.lower().endswith("^" + small)]
+    return same[:most] or get_close_matches(word, known, most)
 
 
 def csv_of(findings: Sequence[Finding]) -> str:

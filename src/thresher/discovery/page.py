@@ -293,6 +293,10 @@ def _promise() -> str:
     return f"<p>{text(PROMISE)}</p><ul>{limits}</ul>"
 
 
+def _state_text(state: Any) -> str:
+    return "none: each run gives a slightly different result" if state is None else str(state)
+
+
 def _how(discovery: FeatureDiscovery, how: Mapping[str, Any]) -> dict[str, object]:
     known = facts_of(discovery)
     asked = f"expected share of false features at most {discovery.fdr:g}"
@@ -310,7 +314,7 @@ def _how(discovery: FeatureDiscovery, how: Mapping[str, Any]) -> dict[str, objec
         "form": forms[known["form"]],
         "task": known["task"],
         "calibration": f"{known['redraws']} redraws of the labels from the model",
-        "seed": str(known["seed"]),
+        "random_state": _state_text(known["random_state"]),
     }
     if known["classes"]:
         shown = [str(label) for label in known["classes"][:10]]

@@ -210,8 +210,8 @@ class DiscoveryResults:
     def to_json(self, path: str | PathLike[str] | None = None, n: int | None = None) -> str:
         """Return the whole result as JSON, and write it to a file.
 
-        It has the parameters, the seed, the number of rows, the expected number of false features,
-        the checks, and the evidence of features.
+        It has the parameters, the random_state, the number of rows, the expected number of false
+        features, the checks, and the evidence of features.
 
         Parameters
         ----------

@@ -101,7 +101,8 @@ def facts_of(discovery: FeatureDiscovery) -> dict[str, Any]:
         "classes": None if classes is None else [_plain(label) for label in classes],
         "folds": plan.folds if plan.form == "crossfit" else None,
         "redraws": plan.redraws,
-        "seed": plan.seed,
+        "random_state": _plain(discovery.random_state),
+        "derived_seed": plan.seed,  # from the random_state; an unknown one if that is None
         "n_rows": int(discovery.n_rows_),
         "n_features_seen": len(decision.keys),
         "n_selected": len(decision.chosen),

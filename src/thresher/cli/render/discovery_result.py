@@ -49,7 +49,8 @@ class DiscoveryResult:
         try:
             text = self.discovery.why(int(word) - first)
         except ParameterError:
-            return f"{word}: no row has a nonzero value of it."
+            count = len(self.discovery.decision_.keys)
+            return f"{word}: no row has a nonzero value of it. {count:,} features occur."
         return word + text[text.index(":") :]  # the number in the file
 
     def write(self) -> None:
