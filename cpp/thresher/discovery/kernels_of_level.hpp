@@ -51,14 +51,16 @@ void open(const lanes::RowOfCells<Real>& given, const Real* shares, Real* weight
   using P4 = typename Four<Real>::P;
   const P8 shares8 = P8::load(shares);
   const P4 shares4 = P4::load(shares + 8);
+  constexpr std::size_t line = 64 / sizeof(Real);  // numbers in a cache line
   for (std::size_t k = 0; k < lanes_of_model; ++k) dot[k] = 0.0;
   for (std::size_t k = 0; k < row.n;) {
     const std::size_t to = row.n - k < 4096 ? row.n : k + 4096;
     P8 sum8 = P8::all(0);
     P4 sum4 = P4::all(0);
     for (; k < to; ++k) {
-      __builtin_prefetch(row.first.numbers + row.later[k] * row.stride, 1);
-      __builtin_prefetch(row.first.numbers + row.later[k] * row.stride + 64 / sizeof(Real), 1);
+      const Real* const later = row.first.numbers + row.later[k] * row.stride;
+      __builtin_prefetch(later, 1);
+      __builtin_prefetch(later + line, 1);
       const Real* const cell = row.first.numbers + row.numbers[k] * row.stride;
       const P8 w8 = eight.weights(cell);
       const P4 w4 = four.weights(cell);

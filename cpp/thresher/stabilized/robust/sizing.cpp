@@ -265,7 +265,8 @@ std::vector<double> RobustSizing<Real>::least_losses(const typename Paths::Contr
     LogisticAscent<Real> ascent(rows, half.mine, strength, spread, half.bias,
                                 number == 1 ? half.duals : duals);
     LogisticModel mean{std::vector<double>(rows.ids.size()), 0.0};
-    const auto averaged = static_cast<double>(sweeps - sweeps / 2);
+    const std::int64_t later = sweeps - sweeps / 2;
+    const auto averaged = static_cast<double>(later);
     for (std::int64_t sweep = 0; sweep < sweeps; ++sweep) {
       std::vector<std::int64_t> order =
           judge_.order(first_ + half.number, stage, (number << 16) + sweep, mine);
