@@ -75,7 +75,7 @@ class LogisticAscent {
   static double sigmoid(double p) { return 1.0 / (1.0 + std::exp(-p)); }
 
   // The g with g = p + (u - sigmoid(g)) q, by Newton's method within a bracket. Newton's steps may
-  // jump to and fro where the sigmoid is flat: if the last one did not halve the excess, bisect.
+  // jump back and forth where the sigmoid is flat: if the last one did not halve the excess, bisect.
   static double solved(double p, double u, double q) {
     double low = p + (u - 1.0) * q, high = p + u * q;
     double g = std::clamp(p, low, high), before = std::numeric_limits<double>::infinity();
