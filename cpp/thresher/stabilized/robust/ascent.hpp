@@ -1,5 +1,5 @@
-// Logistic regression with l2 by stochastic dual coordinate ascent (Shalev-Shwartz, Zhang 2013), for
-// a few sweeps over some of the rows. It has no rate to set, and after a purge of features its dual
+// Logistic regression with l2 by stochastic dual coordinate ascent (Shalev-Shwartz, Zhang 2013): a
+// few sweeps over some of the rows. It has no rate to set, and after a purge of features its dual
 // variables are still valid.
 //
 //   minimise  sum over rows of h C loss(b0 + b + w.x, y) + |w|^2 / 2 + b^2 / (2 s)
