@@ -169,3 +169,14 @@ def test_models_of_version_0_1_0_show_what_they_have() -> None:
     why = model.why(model.top(1)[0].name)
     assert why.z is None
     assert "selected with probability" in str(why)
+
+
+def test_a_strong_l2_of_the_refit_leaves_finite_weights():
+    """With few rows the l2 is strong: the scale of the weights is renewed many times."""
+    X = np.array([[-2, -1], [-1, -1], [-1, -2], [1, 1], [1, 2], [2, 1], [-1, -2], [2, 2], [-2, -2]])
+    y = np.repeat([1, 2, 3], 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(20):
+            found = StabilizedClassifier(random_state=seed).fit(X.astype(float), y)
+            assert np.isfinite(found.coef_).all()

@@ -1,6 +1,6 @@
-// Logistic regression with l2 by stochastic dual coordinate ascent (Shalev-Shwartz, Zhang 2013),
-// for a few sweeps over some of the rows. It has no rate to set, and after a purge of features its
-// dual variables are still valid.
+// Logistic regression with l2 by stochastic dual coordinate ascent (Shalev-Shwartz, Zhang 2013): a
+// few sweeps over some of the rows. It has no rate to set, and after a purge of features its dual
+// variables are still valid.
 //
 //   minimise  sum over rows of h C loss(b0 + b + w.x, y) + |w|^2 / 2 + b^2 / (2 s)
 //
@@ -75,7 +75,8 @@ class LogisticAscent {
   static double sigmoid(double p) { return 1.0 / (1.0 + std::exp(-p)); }
 
   // The g with g = p + (u - sigmoid(g)) q, by Newton's method within a bracket. Newton's steps may
-  // jump back and forth where the sigmoid is flat: if the last one did not halve the excess, bisect.
+  // jump back and forth where the sigmoid is flat: if the last one did not halve the excess, it
+  // bisects.
   static double solved(double p, double u, double q) {
     double low = p + (u - 1.0) * q, high = p + u * q;
     double g = std::clamp(p, low, high), before = std::numeric_limits<double>::infinity();

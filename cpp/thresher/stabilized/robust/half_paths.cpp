@@ -71,8 +71,12 @@ template <class Real>
 void RobustPaths<Real>::Path::shrink(double share) {
   scale /= 1.0 + share;
   if (scale > 1e-6) return;
-  for (Cell& cell : cells) cell.w = static_cast<Real>(static_cast<double>(cell.w) * scale);
-  averaged /= scale, scale = 1.0;  // what cell.late has stays right
+  for (Cell& cell : cells) {  // cell.late takes the sum of the iterates so far
+    const auto w = static_cast<double>(cell.w);
+    cell.late = static_cast<Real>(static_cast<double>(cell.late) - w * averaged);
+    cell.w = static_cast<Real>(w * scale);
+  }
+  averaged = 0.0, scale = 1.0;
 }
 
 template <class Real>
