@@ -18,6 +18,7 @@ from thresher.data.writing import format_of
 from thresher.errors import (
     BalanceError,
     ClusterError,
+    DataWarning,
     InputError,
     LabelError,
     OutOfMemoryError,
@@ -83,6 +84,11 @@ EXAMPLES = [
         LabelError("the label is 5", place="a:1", value=5, allowed="0 and 1", hint="give classes="),
         "a:1: the label is 5; give classes=",
         "a:1: the label is 5; use --multiclass for other classes, or --loss squared for numbers",
+    ),
+    (
+        DataWarning("990 different values", place="a.csv", hint=("use ", setting("text", "a"))),
+        "a.csv: 990 different values; use text='a'",
+        "a.csv: 990 different values; use --text a",
     ),
     (
         SplitError((setting("cv"), ": no row of class 7"), hint="use fewer splits"),

@@ -21,6 +21,7 @@ __all__ = [
     "CacheError",
     "ClusterError",
     "DataError",
+    "DataWarning",
     "DivergenceError",
     "Explained",
     "InputError",
@@ -218,6 +219,21 @@ class ModelFileError(Explained, ValueError):
 
 class ClusterError(Explained, RuntimeError):
     """A cluster cannot be reached, or lost too many pieces; the message says what can be done."""
+
+
+class DataWarning(Explained, UserWarning):
+    """Something in the data leads to a bad model; the message says what, and what mends it.
+
+    `what` has the numbers that were seen, `hint` names the setting that mends it. Subclasses name
+    one problem each, so that `warnings.filterwarnings` can select it.
+
+    Examples
+    --------
+    >>> warning = DataWarning("column 'review' has 990 different values in 1,000 rows",
+    ...                       hint=("read it as text with ", setting("text", "review")))
+    >>> print(warning)
+    column 'review' has 990 different values in 1,000 rows; read it as text with text='review'
+    """
 
 
 class OutOfMemoryError(Explained, MemoryError):

@@ -52,7 +52,7 @@ class QuietObserver(Observer):
     def __init__(self, outer: Observer) -> None:
         self.outer = outer
 
-    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+    def warn(self, message: str | Warning, category: type[Warning] = UserWarning) -> None:
         """Ignore a warning: the final fit warns again."""
 
     def stops(self) -> bool:
@@ -75,11 +75,11 @@ class FinalObserver(QuietObserver):
         """Pass on an event."""
         self.outer.tell(event, **facts)
 
-    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+    def warn(self, message: str | Warning, category: type[Warning] = UserWarning) -> None:
         """Pass on a warning."""
         slow, empty = (
             issubclass(category, ConvergenceWarning),
-            NO_WEIGHTS in message,
+            NO_WEIGHTS in str(message),
         )
         if not slow and not empty:
             self.outer.warn(message, category)

@@ -68,13 +68,15 @@ class Observer:
             ``candidates``, ``name``, ``loss``, ``nonzeros`` and ``message`` of a candidate.
         """
 
-    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+    def warn(self, message: str | Warning, category: type[Warning] = UserWarning) -> None:
         """Receive a warning. By default a Python warning at the line that called Thresher.
 
         Parameters
         ----------
-        message : str
+        message : str or Warning
+            A text, or a warning with facts such as `thresher.errors.DataWarning`.
         category : type of warning
+            The category of a text.
         """
         warnings.warn(message, category, stacklevel=_caller())
 

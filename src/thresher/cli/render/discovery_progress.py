@@ -11,6 +11,7 @@ from thresher.cli.steps.stop_signal import StopSignal
 from thresher.discovery import DiscoveryWarning
 
 _LIVE_SECONDS, _LINE_SECONDS = 0.2, 5.0  # between two lines
+_OWNER = "FeatureDiscovery: "  # of messages for Python
 
 
 class DiscoveryProgress(TrainingProgress):
@@ -30,10 +31,11 @@ class DiscoveryProgress(TrainingProgress):
         self.quiet, self._open = quiet, False
         self._last = time.monotonic()
 
-    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+    def warn(self, message: str | Warning, category: type[Warning] = UserWarning) -> None:
         """Show a warning that is not a failed check."""
         if not issubclass(category, DiscoveryWarning):
-            super().warn(message.removeprefix("FeatureDiscovery: "), category)
+            text = message.removeprefix(_OWNER) if isinstance(message, str) else message
+            super().warn(text, category)
 
     def show_event(self, event: str, facts: dict[str, Any]) -> None:
         """Print an event."""

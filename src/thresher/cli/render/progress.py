@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thresher.cli.render.columns import Column, heading_of, line_of, number_or_blank
+from thresher.cli.render.errors import shell_message
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.stop_signal import StopSignal
 from thresher.data.source import Source
@@ -58,9 +59,10 @@ class TrainingProgress(Observer):
         """Time that training took."""
         return time.monotonic() - self._began if self._seconds is None else self._seconds
 
-    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
-        """Show a warning."""
-        self.tell("warning", message=message)
+    def warn(self, message: str | Warning, category: type[Warning] = UserWarning) -> None:
+        """Show a warning, in the words of the shell."""
+        text = message if isinstance(message, str) else shell_message(message)
+        self.tell("warning", message=text)
 
     def tell(self, event: str, **facts: Any) -> None:
         """Show an event; keep the facts of the event "trained" for the result."""
@@ -216,7 +218,7 @@ def warnings_shown(observer: TrainingProgress) -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, UserWarning):
-            observer.warn(str(message))
+            observer.warn(message)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
