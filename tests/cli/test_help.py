@@ -97,7 +97,7 @@ def test_help_of_the_race_and_of_an_unknown_rule(monkeypatch):
     assert "--budget" in shown("train", "--rule", "auto", "--help", monkeypatch=monkeypatch)
     done = called("train", "--rule", "ftlr", "--help", code=2)
     assert done.stderr == "no such rule ftlr; did you mean ftrl? see thresher train --help\n"
-    done = called("tune", "--rule", "margin-perceptron", "--help", code=2)
+    done = called("tune", "--rule", "hard-threshold", "--help", code=2)
     assert "ftrl" in done.stderr
 
 
