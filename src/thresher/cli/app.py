@@ -60,6 +60,7 @@ for _command in (demo, train, tune, compare, discover, predict, inspect, convert
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
     from thresher.cli.render.errors import shell_message
+    from thresher.cli.render.warning_sink import StrictError
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
     try:
@@ -73,7 +74,7 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
-    except (ValueError, ClusterError, DivergenceError, MemoryError) as error:
+    except (ValueError, ClusterError, DivergenceError, MemoryError, StrictError) as error:
         print(shell_message(error) or "not enough memory", file=sys.stderr)
         raise SystemExit(1) from None
     except OSError as error:

@@ -14,6 +14,7 @@ from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.comparison import Comparison
 from thresher.comparison import compare as compare_rules
 from thresher.comparison.rows import gathered
@@ -59,8 +60,8 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
             reading["on_bad_line"] = "skip"
         test = _source(options, options.test, reading)
     rows = gathered(train, test, _check(options, task))
-    if train.bad_lines.warning:
-        print(f"warning: {train.bad_lines.warning}", file=sys.stderr)
+    for source in (train,) if test is None else (train, test):
+        warn_of_bad_lines(source)
     found = compare_rules(
         *rows,
         rules=None if options.rules is None else options.rules.split(","),

@@ -17,6 +17,7 @@ _OPTIONS = [
     ("--help", "Show the options people use. With --rule RULE: the options of this rule."),
     ("--help-all", "Show all options."),
 ]
+_EVENTS = ("train", "tune", "compare")  # their --json prints one object per event
 STRICT = "Make every warning an error: exit code 1, and nothing is written."
 
 
@@ -60,6 +61,15 @@ class Command(TyperCommand):
                 ctx,
             )
         return pages.rule_page(self, ctx, rule)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; all its warnings pass one place."""
+        from thresher.cli.render.warning_sink import warnings_of_command
+
+        strict = bool(ctx.meta.get("thresher.strict"))
+        events = self.name in _EVENTS and ctx.params["json"] and not ctx.params["quiet"]
+        with warnings_of_command(strict, events):
+            return super().invoke(ctx)
 
     def get_help(self, ctx: Any) -> str:
         """Return the page of `--help`."""
