@@ -13,6 +13,7 @@ from thresher.atomic import write_whole
 from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
 from thresher.cli.render.texts import as_json, duration
+from thresher.cli.steps.build_estimator import unknown_loss
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.comparison import Comparison
@@ -86,12 +87,12 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
 
 def _task(options: CompareOptions) -> str:
     """Return the task; --multiclass and the loss decide."""
-    if options.multiclass or options.loss is None:
+    if options.loss is None:
         return "classification"
     if options.loss not in SELECTABLE_LOSSES:
-        known = ", ".join(SELECTABLE_LOSSES)
-        raise ParameterError(f"--loss must be one of {known}; got {options.loss!r}")
-    return "regression" if options.loss in REGRESSOR_LOSSES else "classification"
+        raise ParameterError(unknown_loss(None, options.loss, options.multiclass))
+    numbers = options.loss in REGRESSOR_LOSSES and not options.multiclass
+    return "regression" if numbers else "classification"
 
 
 def _check(options: CompareOptions, task: str) -> Callable[[], Callable[[Block], Any]] | None:
