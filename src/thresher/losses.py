@@ -221,6 +221,34 @@ REGRESSOR_LOSSES = tuple(n for n in SELECTABLE_LOSSES if "regressor" in LOSSES[n
 PROBABILITY_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.has_probabilities)
 
 
+# Names of scikit-learn for the same losses. Its other names are the same as here.
+SKLEARN_NAMES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
+
+# Losses of scikit-learn that are not here, and what to use instead.
+OTHER_LOSSES = {
+    "perceptron": "it is hinge without a margin; the rule margin-perceptron learns so",
+    "squared_epsilon_insensitive": "epsilon_insensitive and huber are the most similar",
+    "exponential": "logistic is the most similar",
+    "gamma": "poisson is the most similar",
+}
+
+
+def canonical_loss(name: Any) -> Any:
+    """Return our name of a loss that has a name of scikit-learn; any other value as it is.
+
+    Parameters
+    ----------
+    name : object
+        The value of a parameter `loss`, not checked.
+
+    Examples
+    --------
+    >>> canonical_loss("log_loss"), canonical_loss("huber"), canonical_loss(None)
+    ('logistic', 'huber', None)
+    """
+    return SKLEARN_NAMES.get(name, name) if isinstance(name, str) else name
+
+
 def check_labels(loss: str, labels: Any) -> None:
     """Raise ValueError for labels that a regression's loss does not allow.
 

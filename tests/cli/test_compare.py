@@ -111,7 +111,7 @@ def test_row_weights_count(folder, tmp_path):
 
 
 def test_help_is_complete():
-    text = called("compare", "--help").stdout
+    text = called("compare", "--help-all").stdout
     for option in (
         *("--test", "--test-share", "--rules", "--orders", "--folds", "--choose", "--scale"),
         *("--loss", "--multiclass", "--seed", "--jobs", "--checkpoint", "--html", "--output"),

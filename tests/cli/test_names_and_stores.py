@@ -30,7 +30,7 @@ def test_stores_and_bits(folder):
     assert "different features" not in done.stdout
     assert "in 65,536 weights (16 bits)" in done.stdout
     small, done = trained(folder, "rows.vw", "--bits", "3", name="small.thresher")
-    assert "with 10 bits, at most 5 % would" in done.stdout
+    assert "with --bits 10, at most 5 % would" in done.stderr
     models = [thresher.load(model) for model in (hashed, folded, small)]
     assert [model.n_features for model in models] == [2**64, 2**16, 8]
     assert [model.parameters["store"] for model in models] == ["hashed", "dense", "dense"]

@@ -159,7 +159,7 @@ def test_errors_name_options(folder, tmp_path):
     assert done.stderr.endswith("use fewer --folds\n")
     done = called("tune", data, "-m", model, "--grid", "l1=-1", code=2)
     assert done.stderr.startswith("--grid l1=-1: l1 must be a number >= 0")
-    assert "nonzero: lists" not in called("tune", "--help").stdout
+    assert "nonzero: lists" not in called("tune", "--help-all").stdout
 
 
 def test_one_combination_and_losses_in_a_grid(folder, tmp_path):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect as inspection
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from thresher._version import __version__
+from thresher.cli.options.command import Command, Commands
 from thresher.cli.options.compare import compare
 from thresher.cli.options.convert import convert
 from thresher.cli.options.demo import demo
@@ -20,26 +20,13 @@ from thresher.cli.options.predict import predict
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
 
-
-class _Commands(TyperGroup):
-    """All subcommands; each prints one line if Ctrl-C interrupts it."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the subcommand."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            raise typer.Exit(130) from None
-
-
 app = typer.Typer(
     name="thresher",
-    cls=_Commands,
+    cls=Commands,
     help="Learn sparse linear models from massive, high-dimensional, sparse data.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -67,12 +54,13 @@ def _help(command: Callable[..., None]) -> str:
 
 
 for _command in (demo, train, tune, compare, discover, predict, inspect, convert):
-    app.command(help=_help(_command))(_command)
+    app.command(cls=Command, help=_help(_command))(_command)
 
 
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
     from thresher.cli.render.errors import shell_message
+    from thresher.cli.render.warning_sink import StrictError
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
     try:
@@ -86,7 +74,7 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
-    except (ValueError, ClusterError, DivergenceError, MemoryError) as error:
+    except (ValueError, ClusterError, DivergenceError, MemoryError, StrictError) as error:
         print(shell_message(error) or "not enough memory", file=sys.stderr)
         raise SystemExit(1) from None
     except OSError as error:

@@ -104,7 +104,7 @@ def is_regression(y: NDArray[Any], loss: str | None, task: str | None) -> bool:
         raise ParameterError(
             parameter="task", value=task, allowed=f"one of {', '.join(map(repr, _TASKS))}"
         )
-    if loss is not None and loss not in SELECTABLE_LOSSES:
+    if task is None and loss is not None and loss not in SELECTABLE_LOSSES:
         raise ParameterError(
             parameter="loss", value=loss, allowed=f"one of {', '.join(SELECTABLE_LOSSES)}, or None"
         )

@@ -15,6 +15,7 @@ from thresher.comparison.protocol import CompareProgress, ComparisonRun
 from thresher.comparison.result import Comparison
 from thresher.comparison.rows import SCALES, rows_of
 from thresher.errors import ParameterError, setting
+from thresher.losses import canonical_loss
 from thresher.model.supports import is_whole
 from thresher.training.lanes import threads_of
 
@@ -112,7 +113,7 @@ def compare(
     >>> found.best_estimator_.predict(X[:2]).tolist() == y[:2].tolist()
     True
     """
-    names = _checked_rules(rules)
+    names, loss = _checked_rules(rules), canonical_loss(loss)
     orders = _whole("orders", orders, 1)
     folds = _whole("folds", folds, 2)
     seed = _whole("seed", seed, 0)

@@ -44,11 +44,16 @@ class Collisions:
         """The smallest number of bits with which at most 5 % of the features share a weight."""
         return max(1, math.ceil(math.log2(max(self.distinct, 1) / -math.log1p(-_SHARE))))
 
-    def __str__(self) -> str:
-        text = (
+    @property
+    def text(self) -> str:
+        """The numbers as text."""
+        return (
             f"about {self.distinct:,} features in {2**self.bits:,} weights ({self.bits} bits); "
             f"about {self.shared:,} features share a weight with another"
         )
+
+    def __str__(self) -> str:
+        text = self.text
         if self.suggested_bits > self.bits:
             text += f"; with {self.suggested_bits} bits, at most 5 % would"
         return text

@@ -52,6 +52,7 @@ def write(
     format: str,
     see: Callable[[Block], None] | None = None,
     dtype: str = "float64",
+    at_end: Callable[[], None] | None = None,
 ) -> int:
     """Write all rows of a source to a file; return their number.
 
@@ -67,23 +68,31 @@ def write(
         Called with each block that was written.
     dtype : {"float32", "float64"}
         Number type of the values in a cache; float64 keeps the values of the text exactly.
+    at_end : function, optional
+        Called when all rows have been read. If it raises an error, no file is written.
     """
     writer = {"parquet": _write_parquet, "csv": _write_csv}.get(format)
     if format in ("cache", "parquet") and compression_of(path):
         raise ParameterError(f"{path}: a {format} file cannot be compressed")
-    blocks = _blocks(source, format == "cache", see, dtype)
+    blocks = _blocks(source, format == "cache", see, dtype, at_end)
     if format == "cache":
         return _write_cache(source, blocks, path, dtype)
     return writer(source, blocks, path) if writer else _write_text(source, blocks, path, format)
 
 
 def _blocks(
-    source: Source, names: bool, see: Callable[[Block], None] | None, dtype: str
+    source: Source,
+    names: bool,
+    see: Callable[[Block], None] | None,
+    dtype: str,
+    at_end: Callable[[], None] | None,
 ) -> Iterator[Block]:
     for block in source.blocks(dtype=dtype, names=names and source.named):
         yield block
         if see is not None:
             see(block)
+    if at_end is not None:
+        at_end()
 
 
 def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str) -> int:

@@ -52,11 +52,11 @@ class CoordinateDescent(MatrixEstimator):
         scale, learned = self._standardised(targets, weights)
         epsilon = core_args.epsilon_of(self.rule, params, scale is not None)
         solvers = [
-            _core.CoordinateDescent(columns, target, weights, self.loss, epsilon, l1, self.step)
+            _core.CoordinateDescent(columns, target, weights, self._loss(), epsilon, l1, self.step)
             for target in learned
         ]
         solving = SolverRun(
-            type(self).__name__, self.rule, self.get_params(deep=False),
+            type(self).__name__, self.rule, self._own_params(),
             (X, targets, weights, evaluation), run,
         )  # fmt: skip
         rng = solving.generator()

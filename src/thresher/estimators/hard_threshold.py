@@ -100,7 +100,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         scale, learned = self._standardised(targets, weights)
         problem = LeastSquares(X, learned[0], weights, bool(self.fit_intercept))
         solving = SolverRun(
-            type(self).__name__, self.rule, self.get_params(deep=False),
+            type(self).__name__, self.rule, self._own_params(),
             (X, targets, weights, evaluation), run,
         )  # fmt: skip
         if solving.resumed is None:

@@ -186,6 +186,10 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         params = {name: getattr(self, name) for name in self._parameter_names()}
         return Specification(self.rule, self.task, params, type(self).__name__)
 
+    def _own_params(self) -> dict[str, Any]:
+        """Return all parameters; the loss has our name."""
+        return core_args.canonical(self.get_params(deep=False))
+
     def _checked_params(self, continuing: bool = False) -> dict[str, Any]:
         """Check all parameters; if training continues, learner parameters must be the same."""
         return self._specification().checked(self._fitted if continuing else None)
@@ -364,11 +368,11 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         """Return the model of these outputs; None: the current ones."""
         columns = getattr(self, "feature_names_in_", None)
         names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
-        return self._fitted.model(self.get_params(deep=False), outputs, names)
+        return self._fitted.model(self._own_params(), outputs, names)
 
     def _loss(self) -> str:
         """Return the name of the loss; a rule with a single loss has no parameter `loss`."""
-        return core_args.loss_of(self.rule, self.get_params(deep=False))
+        return core_args.loss_of(self.rule, self._own_params())
 
     def _learned_loss(self) -> str:
         """Return the loss of the trained outputs; before fitting, the loss as set."""

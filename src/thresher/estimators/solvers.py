@@ -132,7 +132,7 @@ class MatrixEstimator(WholeMatrixEstimator):
         self, targets: Targets, weights: NDArray[np.float64] | None
     ) -> tuple[TargetScale | None, Targets]:
         """Return the scale of the targets, and the targets in it; None: they stay as they are."""
-        params = self.get_params(deep=False)
+        params = self._own_params()
         if not core_args.standardises(self.rule, self.task, params):
             return None, targets
         degree, centred = LOSSES[self._loss()].degree, bool(params["fit_intercept"])
@@ -176,7 +176,7 @@ class MatrixEstimator(WholeMatrixEstimator):
         if evaluation is None:
             return None
         X, targets = evaluation
-        params = self.get_params(deep=False)
+        params = self._own_params()
         loss = self._loss(), core_args.epsilon_of(self.rule, params, scale is not None), 0.5
 
         def losses(raw: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -147,7 +147,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         if evaluation is not None:
             rows, targets = evaluation
             losses = [
-                _core.loss_values(self.loss, 0.0, 0.5, raw, target)[0].mean()
+                _core.loss_values(self._loss(), 0.0, 0.5, raw, target)[0].mean()
                 for raw, target in zip(self.model_.raw(rows).T, targets, strict=True)
             ]
             last = self.history_[-1]._replace(valid_loss=float(np.mean(losses)))
@@ -164,7 +164,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         return self._learn(X, targets, weights, given, 1, solving)
 
     def _run(self, rows: Sequence[Any], options: RunOptions | None = None) -> SolverRun:
-        params = self.get_params(deep=False)
+        params = self._own_params()
         return SolverRun(type(self).__name__, self.rule, params, rows, options)
 
     def _begin(

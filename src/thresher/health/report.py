@@ -11,7 +11,7 @@ from thresher.errors import DataError, ParameterError
 from thresher.health.columns import DynamicRange, dynamic_range
 from thresher.health.steps import SafeStep, safe_step
 from thresher.health.weights import ExponentSpread, exponents
-from thresher.losses import LOSSES
+from thresher.losses import LOSSES, canonical_loss
 from thresher.rules import RULES, core_args
 
 
@@ -105,7 +105,7 @@ def _last_step(estimator: Any) -> tuple[Any, str]:
 
 def _loss(estimator: Any) -> str:
     """Return the loss of an estimator; "squared" if it is not known."""
-    loss = getattr(estimator, "loss", None)
+    loss = canonical_loss(getattr(estimator, "loss", None))
     rule = getattr(estimator, "rule", None)
     if loss is None and rule in RULES:  # a rule with a single loss has no parameter `loss`
         loss = core_args.loss_of(rule, {})

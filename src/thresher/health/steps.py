@@ -13,7 +13,7 @@ from thresher.data import checked, is_sparse, summed
 from thresher.errors import ParameterError
 from thresher.health.columns import seen
 from thresher.health.spectra import extremes
-from thresher.losses import LOSSES
+from thresher.losses import LOSSES, canonical_loss
 
 _ROUNDING = 1e-9  # a radius this far below 1 counts as 1
 
@@ -131,6 +131,7 @@ def safe_step(
     safe step for squared loss: 0.1111 per row, 0.1111 for all rows at once
     """
     X, rows, at, values = checked(X)
+    loss = canonical_loss(loss)
     if loss not in LOSSES:
         raise ParameterError(parameter="loss", value=loss, allowed=f"one of {', '.join(LOSSES)}")
     n, width = X.shape

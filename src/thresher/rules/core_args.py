@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from thresher.losses import LOSSES, Task
+from thresher.losses import LOSSES, Task, canonical_loss
 from thresher.rules.table import RULES
 
 OF_THE_FIT = ("n_jobs", "refit")  # parameters of rules that their learners do not have
@@ -41,7 +41,21 @@ def stabilized_parameters(
 
 def loss_of(rule: str, params: Mapping[str, Any]) -> str:
     """Return the name of the loss; a rule with a single loss has no parameter `loss`."""
-    return str(params.get("loss", RULES[rule].losses[0]))
+    return str(canonical_loss(params.get("loss", RULES[rule].losses[0])))
+
+
+def canonical(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters in which the loss has our name, not that of scikit-learn.
+
+    Examples
+    --------
+    >>> canonical({"loss": "squared_error", "l1": 1.0})
+    {'loss': 'squared', 'l1': 1.0}
+    """
+    found = dict(params)
+    if "loss" in found:
+        found["loss"] = canonical_loss(found["loss"])
+    return found
 
 
 def number_of(rule: str, params: Mapping[str, Any], name: str) -> float:
@@ -117,7 +131,8 @@ def rows_dtype(rule: str, params: Mapping[str, Any]) -> str:
 def learner_parameters(rule: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that a learner is built from; they cannot change afterwards."""
     names = ("loss", "epsilon", "quantile", "fit_intercept", "store", "dtype", *RULES[rule].own)
-    return {name: params[name] for name in names if name in params and name not in OF_THE_FIT}
+    known = canonical(params)
+    return {name: known[name] for name in names if name in known and name not in OF_THE_FIT}
 
 
 def core_parameters(

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from thresher.errors import ParameterError, setting
-from thresher.losses import LOSSES, Task
+from thresher.errors import ParameterError, Words, setting
+from thresher.losses import LOSSES, OTHER_LOSSES, Task, canonical_loss
+from thresher.rules.core_args import canonical
 from thresher.rules.table import RULES
 
 
@@ -25,6 +26,7 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
     owner : str
         The class or function that has the parameters, for the message.
     """
+    given, params = params, canonical(params)
     spec = RULES[rule]
     table = spec.parameters
     for name, value in params.items():
@@ -32,20 +34,12 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
             raise ParameterError(
                 f"{owner} has no parameter {name!r}; it has {', '.join(table)}", parameter=name
             )
-        if not table[name].accepts(value):
+        if name == "loss":
+            _check_loss(rule, task, given["loss"], owner)
+        elif not table[name].accepts(value):
             raise ParameterError(
                 owner=owner, parameter=name, value=value, allowed=table[name].allowed()
             )
-    losses = spec.losses_for(task)
-    if "loss" in params and params["loss"] not in losses:
-        raise ParameterError(
-            (setting("loss"), f" {params['loss']!r} is not allowed for a {task}; allowed are "
-             f"{', '.join(losses)}"),
-            owner=owner,
-            parameter="loss",
-            value=params["loss"],
-            allowed=f"one of {', '.join(losses)}",
-        )  # fmt: skip
     if params.get("shrink") == "round" and math.isinf(params["ceiling"]):
         raise ParameterError(
             (setting("shrink", "round"), " needs a finite ", setting("ceiling")),
@@ -113,6 +107,22 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
         raise ParameterError(
             owner=owner, parameter="callback", value=params["callback"], allowed="callable or None"
         )
+
+
+def _check_loss(rule: str, task: Task, given: Any, owner: str) -> None:
+    """Raise ParameterError for a loss that the classifier or regressor of a rule does not have."""
+    losses, loss = RULES[rule].losses_for(task), canonical_loss(given)
+    if isinstance(loss, str) and loss in losses:
+        return
+    allowed = f"one of {', '.join(map(repr, losses))}"
+    what: Words | None = None
+    if isinstance(loss, str) and loss in RULES[rule].losses:
+        what = (setting("loss"), f" {given!r} is not allowed for a {task}; allowed are "
+                f"{', '.join(losses)}")  # fmt: skip
+    elif isinstance(loss, str) and loss in OTHER_LOSSES:
+        what = (setting("loss"), f" {given!r} of scikit-learn does not exist here: "
+                f"{OTHER_LOSSES[loss]}; allowed are {', '.join(losses)}")  # fmt: skip
+    raise ParameterError(what, owner=owner, parameter="loss", value=given, allowed=allowed)
 
 
 def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:

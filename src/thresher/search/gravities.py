@@ -243,7 +243,8 @@ def gravity_scale_of(
     classes : array, optional
         All labels of a source; by default the source is read once more to find them.
     """
-    params, owner = estimator.get_params(deep=False), type(estimator).__name__
+    params = core_args.canonical(estimator.get_params(deep=False))
+    owner = type(estimator).__name__
     if params.get("threshold", "scaled") == "paper":
         raise ParameterError(
             f"{owner}: with threshold='paper' each step subtracts l1, independent of the rate, so "
@@ -287,5 +288,6 @@ def gravity_scale_of(
 
 def is_scaled(estimator: Any) -> bool:
     """Tell whether targets are standardised where the penalty is computed from them."""
-    params = {**estimator.get_params(deep=False), gravity_name(estimator): "auto"}
+    given = {**estimator.get_params(deep=False), gravity_name(estimator): "auto"}
+    params = core_args.canonical(given)
     return core_args.standardises(estimator.rule, estimator.task, params)

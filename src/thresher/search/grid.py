@@ -109,6 +109,7 @@ def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoin
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
     validate.check(estimator.rule, estimator.task, params, owner)
+    params = core_args.canonical(params)
     _check_lane(estimator.rule, params, owner)
     loss = core_args.loss_of(estimator.rule, params)
     low = LOSSES[loss].low if estimator.task == "classifier" else -1.0

@@ -59,6 +59,10 @@ class Specification:
     params: Mapping[str, Any]
     owner: str
 
+    def __post_init__(self) -> None:
+        """Give the loss our name."""
+        object.__setattr__(self, "params", core_args.canonical(self.params))
+
     def checked(self, before: FittedState | None = None) -> dict[str, Any]:
         """Check all parameters; return those that learners are built from.
 

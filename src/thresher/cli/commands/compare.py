@@ -13,7 +13,9 @@ from thresher.atomic import write_whole
 from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
 from thresher.cli.render.texts import as_json, duration
+from thresher.cli.steps.build_estimator import unknown_loss
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.comparison import Comparison
 from thresher.comparison import compare as compare_rules
 from thresher.comparison.rows import gathered
@@ -59,8 +61,8 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
             reading["on_bad_line"] = "skip"
         test = _source(options, options.test, reading)
     rows = gathered(train, test, _check(options, task))
-    if train.bad_lines.warning:
-        print(f"warning: {train.bad_lines.warning}", file=sys.stderr)
+    for source in (train,) if test is None else (train, test):
+        warn_of_bad_lines(source)
     found = compare_rules(
         *rows,
         rules=None if options.rules is None else options.rules.split(","),
@@ -85,12 +87,12 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
 
 def _task(options: CompareOptions) -> str:
     """Return the task; --multiclass and the loss decide."""
-    if options.multiclass or options.loss is None:
+    if options.loss is None:
         return "classification"
     if options.loss not in SELECTABLE_LOSSES:
-        known = ", ".join(SELECTABLE_LOSSES)
-        raise ParameterError(f"--loss must be one of {known}; got {options.loss!r}")
-    return "regression" if options.loss in REGRESSOR_LOSSES else "classification"
+        raise ParameterError(unknown_loss(None, options.loss, options.multiclass))
+    numbers = options.loss in REGRESSOR_LOSSES and not options.multiclass
+    return "regression" if numbers else "classification"
 
 
 def _check(options: CompareOptions, task: str) -> Callable[[], Callable[[Block], Any]] | None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.scan import scan
 from thresher.data.writing import WRITTEN, format_of, write
 from thresher.errors import ParameterError
@@ -21,9 +22,7 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
     to = to or format_of(output)
     source = scan(data, **reading)
     source.refuse_outputs(output)
-    rows = write(source, output, to)
-    if source.bad_lines.warning:
-        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
+    rows = write(source, output, to, at_end=lambda: warn_of_bad_lines(source))
     if not quiet:
         print(f"{rows:,} rows -> {output} ({to})", file=sys.stderr)
     return 0

@@ -62,6 +62,7 @@ def discover(options: DiscoverOptions) -> int:
     finally:
         observer.close()
     result = DiscoveryResult(discovery, source, options, time.perf_counter() - began)
+    result.warn()
     result.write()
     if options.checkpoint is not None:
         clear_leftovers(options.checkpoint)

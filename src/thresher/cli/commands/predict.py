@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
@@ -12,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import naming, written_whole
+from thresher.cli.render.warning_sink import say, sink
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.scan import scan
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
@@ -35,7 +39,7 @@ def predict(
     source = scan(list(data), **reading_of(model, reading))
     source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
-    with _opened(output) as out:
+    with _opened(output, held=sink().strict) as out:
         for block, raw in model.raw_blocks(source):
             known = known or bool((raw != model.intercept).any())
             lines, tags = render(raw), block.tags
@@ -45,14 +49,12 @@ def predict(
                 ]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
-    if source.bad_lines.warning:
-        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
-    if rows and not known:
-        print(
-            "warning: no row has a feature with nonzero weight; was the model trained on other "
-            "data, or in another format?",
-            file=sys.stderr,
-        )
+        warn_of_bad_lines(source)
+        if rows and not known:
+            say(
+                "no row has a feature with nonzero weight; was the model trained on other data, "
+                "or in another format?"
+            )
     if output is not None and not quiet:
         print(f"{rows:,} predictions -> {output}", file=sys.stderr)
     return 0
@@ -131,8 +133,19 @@ def _label_sets(
 
 
 @contextlib.contextmanager
-def _opened(output: str | None) -> Iterator[IO[bytes]]:
-    if output is None or output == "-":
+def _opened(output: str | None, held: bool) -> Iterator[IO[bytes]]:
+    """Open a file or standard output.
+
+    If `held`, standard output gets nothing before the end, and nothing after an error.
+    """
+    if output in (None, "-") and held:
+        with tempfile.TemporaryFile() as file:
+            yield file
+            file.seek(0)
+            with naming("standard output"):
+                shutil.copyfileobj(file, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+    elif output is None or output == "-":
         with naming("standard output"):
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()

@@ -14,6 +14,7 @@ from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import fitted_model, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.default_rule import default_rule
+from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.cli.steps.resume import with_saved_options
 from thresher.data.scan import scan
 from thresher.data.source import Source
@@ -86,6 +87,8 @@ def train(options: TrainOptions) -> int:
         return 130
     finally:
         observer.close()
+    warn_of_bad_lines(source)
+    warn_of_collisions(source)
     model.save(options.model)
     if checkpoints:
         clear_leftovers(options.checkpoint_file)

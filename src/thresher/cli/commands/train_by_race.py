@@ -14,6 +14,7 @@ from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import class_weight_of, labels_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.race import SparseClassifier, SparseRegressor
@@ -54,6 +55,8 @@ def train_by_race(options: TrainOptions) -> int:
     finally:
         observer.close()
     model, race = estimator.model_, estimator.race_
+    warn_of_bad_lines(source)
+    warn_of_collisions(source)
     model.save(options.model)
     if options.html is not None:
         write_whole(options.html, page_of(race, estimator.budget_, model).encode())

@@ -16,6 +16,7 @@ from thresher.cli.render.stage_progress import StageTable
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import estimator_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs
+from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.data.scan import scan
 from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.engine.loop import ContinueLater
@@ -80,6 +81,8 @@ def train_on_cluster(options: TrainOptions) -> int:
     table.close()
     about = {"mode": fitting.mode, "parts": fitting.parts, **fitting.mode_options}
     model = replace(model, parameters={**model.parameters, **about})
+    warn_of_bad_lines(source)
+    warn_of_collisions(source)
     model.save(options.model)
     with warnings_shown(observer):
         fitting.remove_checkpoint()

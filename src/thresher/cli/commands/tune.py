@@ -17,6 +17,7 @@ from thresher.cli.render.search_progress import SearchTable
 from thresher.cli.render.search_result import SearchResult
 from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.cli.steps.make_cache import cached
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -69,6 +70,7 @@ def _tune(options: TuneOptions) -> None:
     finally:
         table.close()
     result = SearchResult(points, found, scoring, search, source, time.perf_counter() - began)
+    warn_of_bad_lines(source)
     result.write(options)
     result.report(options)
 

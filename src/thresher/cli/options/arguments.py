@@ -155,7 +155,8 @@ Loss = Annotated[
         "--loss",
         metavar="LOSS",
         help=f"For classes: {', '.join(_CLASS_LOSSES)}. For numbers: "
-        f"{', '.join(REGRESSOR_LOSSES)}. Default: logistic.",
+        f"{', '.join(REGRESSOR_LOSSES)}. scikit-learn's names log_loss, squared_error and "
+        f"absolute_error are accepted too. Default: logistic.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),

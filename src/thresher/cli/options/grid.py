@@ -9,6 +9,7 @@ from typing import Any
 from thresher.cli.options.rule_parameters import value_of
 from thresher.cli.render.errors import option_of
 from thresher.errors import ParameterError
+from thresher.losses import canonical_loss
 from thresher.rules import RULES
 from thresher.rules.parameter import Parameter
 
@@ -104,6 +105,8 @@ def _list(name: str, parameter: Parameter, text: str, owner: str) -> list[Any]:
             if word.lower() not in _FLAGS:
                 raise ParameterError(f"{owner}: {name} must be true or false; got {word!r}")
         return [_FLAGS[word.lower()] for word in words]
+    if name == "loss":
+        words = [canonical_loss(word) for word in words]
     return [value_of(parameter, word, f"{owner}: {name}") for word in words]
 
 

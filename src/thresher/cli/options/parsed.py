@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thresher.losses import canonical_loss
+
 
 @dataclass
 class TrainOptions:
@@ -49,6 +51,10 @@ class TrainOptions:
     tolerance: float | None = None
     budget: str | None = None
     html: str | None = None
+
+    def __post_init__(self) -> None:
+        """Give the loss our name, not that of scikit-learn."""
+        self.loss = canonical_loss(self.loss)
 
     @property
     def races(self) -> bool:
@@ -95,6 +101,10 @@ class CompareOptions:
     json: bool = False
     quiet: bool = False
     command: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Give the loss our name, not that of scikit-learn."""
+        self.loss = canonical_loss(self.loss)
 
 
 @dataclass

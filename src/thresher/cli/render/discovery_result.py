@@ -12,6 +12,8 @@ from typing import Any
 from thresher.atomic import written_whole
 from thresher.cli.options.parsed import DiscoverOptions
 from thresher.cli.render.texts import duration
+from thresher.cli.render.warning_sink import say
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
 from thresher.discovery.joint_fit import MOST
@@ -88,17 +90,19 @@ class DiscoveryResult:
             "time": f"{self.seconds:.1f} s",
         }
 
-    def report(self) -> None:
-        """Print warnings, the table, what was selected and what was checked."""
-        decision, options = self.discovery.decision_, self.options
-        if self.source.bad_lines.warning:
-            print(f"warning: {self.source.bad_lines.warning}", file=sys.stderr)
-        for check in decision.checks:
+    def warn(self) -> None:
+        """Warn of bad lines and of checks that failed."""
+        warn_of_bad_lines(self.source)
+        for check in self.discovery.decision_.checks:
             if not check.fine:
                 hint = ""
-                if check.name == "order of labels" and not options.shuffle:
+                if check.name == "order of labels" and not self.options.shuffle:
                     hint = "; --shuffle reads the rows in random order"
-                print(f"warning: {check}{hint}", file=sys.stderr)
+                say(f"{check}{hint}")
+
+    def report(self) -> None:
+        """Print the table, what was selected and what was checked."""
+        decision, options = self.discovery.decision_, self.options
         if not options.quiet:
             self._table()
             print(outcome(self.discovery))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from thresher.cli.render.columns import Column, heading_of, line_of, number_or_blank
-from thresher.cli.render.errors import shell_message
 from thresher.cli.render.texts import as_json, duration
+from thresher.cli.render.warning_sink import sink
 from thresher.cli.steps.stop_signal import StopSignal
 from thresher.data.source import Source
 from thresher.training.observer import Observer
@@ -61,8 +60,7 @@ class TrainingProgress(Observer):
 
     def warn(self, message: str | Warning, category: type[Warning] = UserWarning) -> None:
         """Show a warning, in the words of the shell."""
-        text = message if isinstance(message, str) else shell_message(message)
-        self.tell("warning", message=text)
+        sink().say(message, lambda text: self.tell("warning", message=text))
 
     def tell(self, event: str, **facts: Any) -> None:
         """Show an event; keep the facts of the event "trained" for the result."""
@@ -215,15 +213,12 @@ def progress_for(quiet: bool, as_json: bool, passes: int) -> TrainingProgress:
 @contextlib.contextmanager
 def warnings_shown(observer: TrainingProgress) -> Iterator[None]:
     """Show Python warnings of the library as events of the observer."""
-
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, UserWarning):
-            observer.warn(message)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = show
+    receiver = sink()
+    before, receiver.observer = receiver.observer, observer
+    try:
         yield
+    finally:
+        receiver.observer = before
 
 
 def _event_text(event: str, facts: dict[str, Any]) -> str:

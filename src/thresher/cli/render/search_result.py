@@ -145,8 +145,6 @@ class SearchResult:
         if options.json:
             self._as_json(options, kept)
             return
-        if self.source.bad_lines.warning:
-            print(f"warning: {self.source.bad_lines.warning}", file=sys.stderr)
         if options.quiet:
             return
         print(text_table(*cells_of(self.frontier, self.settings)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.render.texts import as_json
-from thresher.data.collisions import Collisions
+from thresher.cli.steps.final_warnings import collisions_of
 from thresher.data.source import Source
 from thresher.model.evidence import no_signal_text
 from thresher.model.history import least_valid_loss
@@ -33,9 +31,8 @@ def report(
     silent = no_signal_text(model)
     if silent is not None:
         facts["no_signal"] = silent
-    folded = None
-    if source.distinct is not None and source.bits is not None:
-        folded = Collisions(source.distinct, source.bits)
+    folded = collisions_of(source)
+    if folded is not None:
         facts |= {
             "load": folded.load,
             "expected_collisions": folded.shared,
@@ -44,12 +41,11 @@ def report(
     if options.json:
         print(as_json(facts))
         return
-    if source.bad_lines.warning:
-        print(f"warning: {source.bad_lines.warning}", file=sys.stderr)
     if options.quiet:
         return
     if folded is not None:
-        print(folded)
+        if folded.suggested_bits <= folded.bits:  # else there was a warning
+            print(folded)
     elif source.distinct is not None:
         print(f"about {source.distinct:,} different features")
     if silent is not None:

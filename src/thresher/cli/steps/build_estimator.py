@@ -9,7 +9,7 @@ from thresher.cli.options.rule_parameters import parameters, task_of
 from thresher.cli.options.values import class_weights_of, classes_of
 from thresher.cli.steps.default_rule import default_rule
 from thresher.errors import ParameterError
-from thresher.losses import Task
+from thresher.losses import LOSSES, OTHER_LOSSES, SELECTABLE_LOSSES, Task
 from thresher.model.model import Model
 from thresher.rules import RULES
 from thresher.training.fitting import Specification, fit
@@ -33,8 +33,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
         raise ParameterError(parameter="rule", value=rule, allowed=f"one of {', '.join(RULES)}")
     if options.loss is not None:
         check_loss(options)
-    many = options.multiclass or bool(options.reading.get("multilabel"))
-    task = task or task_of(rule, options.loss, many or options.classes is not None)
+    task = task or task_of(rule, options.loss, labelled(options))
     given = {
         "random_state": options.seed or 0,
         "loss": options.loss,
@@ -94,9 +93,42 @@ def check_loss(options: TrainOptions) -> None:
             f"--loss cannot be used with the rule {rule}: its only loss is {losses[0]}"
         )
     if options.loss not in losses:
-        raise ParameterError(
-            f"--loss must be one of {', '.join(losses)} with the rule {rule}; got {options.loss!r}"
-        )
+        raise ParameterError(unknown_loss(rule, options.loss, labelled(options)))
+
+
+def labelled(options: TrainOptions) -> bool:
+    """Tell whether options say that the labels are classes."""
+    many = options.multiclass or bool(options.reading.get("multilabel"))
+    return many or options.classes is not None
+
+
+def unknown_loss(rule: str | None, loss: str | None, classes: bool) -> str:
+    """Return what is wrong with a loss: those of the task at hand, and of the rule.
+
+    Parameters
+    ----------
+    rule : str or None
+        None: any rule.
+    loss : str or None
+    classes : bool
+        Whether the labels are known to be classes.
+
+    Examples
+    --------
+    >>> unknown_loss("one-pass", "log", True)
+    "--loss must be logistic or squared with the rule one-pass; got 'log'"
+    """
+    having = SELECTABLE_LOSSES if rule is None else RULES[rule].losses
+    of_classes = [name for name in having if "classifier" in LOSSES[name].tasks]
+    of_numbers = [name for name in having if "regressor" in LOSSES[name].tasks]
+    only = [name for name in of_classes if name not in of_numbers]
+    known = f"{', '.join(only)} for classes, or {', '.join(of_numbers)} for numbers"
+    if classes or not (only and of_numbers):
+        names = of_classes or of_numbers
+        known = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    with_rule = "" if rule is None else f" with the rule {rule}"
+    hint = f"; {OTHER_LOSSES[str(loss)]}" if loss in OTHER_LOSSES else ""
+    return f"--loss must be {known}{with_rule}; got {loss!r}{hint}"
 
 
 def labels_of(options: TrainOptions) -> Any:

@@ -6,6 +6,8 @@ import os
 from typing import Any
 
 from thresher.cli.render.progress import TrainingProgress
+from thresher.cli.render.warning_sink import sink
+from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.block import Block
 from thresher.data.formats import FORMATS
 from thresher.data.scan import scan
@@ -48,7 +50,9 @@ def cached(
             if observer.stops():
                 raise KeyboardInterrupt
 
-        write(source, path, "cache", check_stop, dtype)
+        strict = sink().strict  # else the warning comes at the end of the command
+        at_end = (lambda: warn_of_bad_lines(source)) if strict else None
+        write(source, path, "cache", check_stop, dtype, at_end)
     kept = {name: reading[name] for name in ("bits", "multilabel", "threads") if name in reading}
     made = scan(path, format="cache", kinds=source.kinds, **kept)
     made.given = source.reading

@@ -13,6 +13,7 @@ from thresher.distributed.modes.paper_stages import PaperStagesMode
 from thresher.distributed.modes.robust_stages import RobustStagesMode
 from thresher.errors import ParameterError
 from thresher.rules import RULES, validate
+from thresher.rules.core_args import canonical
 
 MODES = ("stages", "average", "columns")
 
@@ -53,7 +54,7 @@ def checked_params(estimator: Any, mode: str) -> dict[str, Any]:
         raise ParameterError(f"{name}: callback is not called on a cluster; use watch= of fit")
     if params.get("warm_start"):
         raise ParameterError(f"{name}: warm_start=True cannot be used on a cluster")
-    return params
+    return canonical(params)
 
 
 def make_modes(job: ClusterJob, mode: str, options: Mapping[str, int]) -> Iterator[Mode]:
