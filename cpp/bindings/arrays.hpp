@@ -26,6 +26,7 @@ void bind_cache(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_discovery(nb::module_& m);
 void bind_lanes(nb::module_& m);
+void bind_one_row(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_rounds(nb::class_<thresher::Learner>& learner);
 void bind_solvers(nb::module_& m);

@@ -203,9 +203,20 @@ void bind_names(nb::module_& m) {
       .def(
           "add",
           [](NameTable& self, std::uint64_t key, const nb::bytes& name) {
-            self.take({{key, std::string(name.c_str(), name.size())}});
+            self.add(key, {name.c_str(), name.size()});
           },
           "key"_a, "name"_a)
+      .def(
+          "of",
+          [](const NameTable& self, Keys keys) {
+            nb::dict found;
+            for (std::size_t i = 0; i < keys.shape(0); ++i)
+              if (const auto at = self.names().find(keys.data()[i]); at != self.names().end())
+                found[nb::int_(at->first)] = nb::bytes(at->second.data(), at->second.size());
+            return found;
+          },
+          "keys"_a, nb::sig("def of(self, keys: NDArray[numpy.uint64]) -> dict[int, bytes]"),
+          "Return the names of these features; some may be missing.")
       .def_prop_ro(
           "names", [listed](const NameTable& self) { return listed(self.names()); },
           nb::sig("def names(self) -> dict[int, bytes]"));

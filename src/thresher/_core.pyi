@@ -859,6 +859,93 @@ def make_lanes(
     class number, or -1 for the label itself. level: the widest vectors to use.
     """
 
+class RowScores:
+    """Predicts for one row, given as a dict."""
+
+    def one(self, row: object) -> object:
+        """
+        Return the decision value of the first output; None: use the general way.
+        """
+
+    def all(self, row: object) -> object:
+        """Return the decision values of all outputs; None: use the general way."""
+
+    def best(self, row: object) -> object:
+        """
+        Return the output of the largest decision value; None: use the general way.
+        """
+
+class ModelRow(RowScores):
+    """Predicts for one row by the weights of a model."""
+
+    def __init__(
+        self,
+        indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        indices: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        intercepts: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        scales_rows: bool,
+        decision_at: float,
+        bits: int | None,
+        numbered: Mapping[str, int],
+    ) -> None: ...
+
+class LearnerRow(RowScores):
+    """Learns and predicts one row with the learners of a model."""
+
+    def __init__(
+        self,
+        learners: list,
+        lane_of: Sequence[int] | None,
+        dtype: str,
+        bits: int | None,
+        decision_at: float,
+        average: bool,
+        uncut: bool,
+    ) -> None: ...
+    def set_scale(
+        self,
+        scale: tuple[
+            Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+            bool,
+            int,
+        ],
+    ) -> None:
+        """
+        Set the states of standardised targets, whether they are centred, and the degree.
+        """
+
+    def set_learning(
+        self,
+        params: dict,
+        targets: dict | None,
+        factors: dict | None,
+        range: tuple[float, float],
+        low: float,
+        loss: tuple[str, float, float],
+        names: object,
+        most_names: int,
+        only_unit_weights: bool,
+    ) -> None:
+        """
+        Let it learn. targets: the target, or the lane, of each label; None: labels are numbers.
+        factors: the weight of each label's class. names: receives names, up to `most_names`.
+        """
+
+    def learn(self, attributes: dict, row: object, label: object, weight: object) -> object:
+        """
+        Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use
+        the general way. `attributes`: of the estimator, whose parameters must not have changed.
+        """
+
 class WantedNames:
     """Features whose names are wanted."""
 
@@ -897,6 +984,9 @@ class NameTable:
         """Remove the names of all other features."""
 
     def add(self, key: int, name: bytes) -> None: ...
+    def of(self, keys: NDArray[numpy.uint64]) -> dict[int, bytes]:
+        """Return the names of these features; some may be missing."""
+
     @property
     def names(self) -> dict[int, bytes]: ...
 

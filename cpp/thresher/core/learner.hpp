@@ -49,6 +49,12 @@ class Learner {
   // The functions below change nothing. With `average`, rules that keep the mean of the iterates
   // answer with it; other rules answer with their last weights. `out` has an entry for each row.
   virtual void predict(const Batch& batch, const Visit& visit, bool average, double* out) const = 0;
+  // The same with all weights, for a rule whose model leaves out small ones: to find these, predict
+  // reads all weights after each row learned.
+  virtual void predict_uncut(const Batch& batch, const Visit& visit, bool average,
+                             double* out) const {
+    predict(batch, visit, average, out);
+  }
   virtual SparseWeights weights(bool average) const = 0;
   virtual std::int64_t nonzeros(bool average) const = 0;
   virtual double intercept(bool average) const = 0;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -82,6 +83,8 @@ class NameTable {
   void take(const std::vector<Name>& names) {
     for (const Name& name : names) names_.try_emplace(name.key, name.name);
   }
+
+  void add(std::uint64_t key, std::string_view name) { names_.try_emplace(key, name); }
 
   // Removes the names of all other keys.
   void retain(std::span<const std::uint64_t> keys) {

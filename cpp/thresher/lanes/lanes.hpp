@@ -78,6 +78,11 @@ class Lanes {
   // infinite or NaN for lanes that diverged or overflow. Throws only for bad rows.
   virtual void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                        bool average, double* out) const = 0;
+  // As in Learner.
+  virtual void predict_uncut(const Batch& batch, const Visit& visit,
+                             std::span<const std::int64_t> lanes, bool average, double* out) const {
+    predict(batch, visit, lanes, average, out);
+  }
   virtual SparseWeights weights(std::size_t lane, bool average) const = 0;
   virtual std::vector<std::int64_t> nonzeros(bool average) const = 0;  // of each lane
   virtual double intercept(std::size_t lane, bool average) const = 0;

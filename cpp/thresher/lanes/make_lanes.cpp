@@ -62,27 +62,11 @@ class LaneSet final : public GrowingLanes {
 
   void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                bool average, double* out) const override {
-    const auto rows = static_cast<std::size_t>(visit.last - visit.first);
-    std::vector<double> own;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      std::vector<std::int64_t> wanted;
-      std::vector<std::size_t> columns;
-      for (std::size_t k = 0; k < lanes.size(); ++k) {
-        const Where& at = where_[static_cast<std::size_t>(lanes[k])];
-        if (at.part != i) continue;
-        wanted.push_back(static_cast<std::int64_t>(at.lane)), columns.push_back(k);
-      }
-      if (wanted.empty()) continue;
-      if (wanted.size() == lanes.size()) {
-        parts_[i].made->predict(batch, visit, wanted, average, out);
-        return;
-      }
-      own.resize(rows * wanted.size());
-      parts_[i].made->predict(batch, visit, wanted, average, own.data());
-      for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t k = 0; k < columns.size(); ++k)
-          out[r * lanes.size() + columns[k]] = own[r * columns.size() + k];
-    }
+    predict_with(&Lanes::predict, batch, visit, lanes, average, out);
+  }
+  void predict_uncut(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
+                     bool average, double* out) const override {
+    predict_with(&Lanes::predict_uncut, batch, visit, lanes, average, out);
   }
   SparseWeights weights(std::size_t lane, bool average) const override {
     return made(lane).weights(where_[lane].lane, average);
@@ -206,6 +190,33 @@ class LaneSet final : public GrowingLanes {
         level_(other.level_) {
     for (const Part& part : other.parts_)
       parts_.push_back({part.lanes, part.specs, part.layout, make(part.specs, part.layout)});
+  }
+
+  // Calls Lanes::predict or Lanes::predict_uncut of each part.
+  template <class Predict>
+  void predict_with(Predict how, const Batch& batch, const Visit& visit,
+                    std::span<const std::int64_t> lanes, bool average, double* out) const {
+    const auto rows = static_cast<std::size_t>(visit.last - visit.first);
+    std::vector<double> own;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      std::vector<std::int64_t> wanted;
+      std::vector<std::size_t> columns;
+      for (std::size_t k = 0; k < lanes.size(); ++k) {
+        const Where& at = where_[static_cast<std::size_t>(lanes[k])];
+        if (at.part != i) continue;
+        wanted.push_back(static_cast<std::int64_t>(at.lane)), columns.push_back(k);
+      }
+      if (wanted.empty()) continue;
+      if (wanted.size() == lanes.size()) {
+        (*parts_[i].made.*how)(batch, visit, wanted, average, out);
+        return;
+      }
+      own.resize(rows * wanted.size());
+      (*parts_[i].made.*how)(batch, visit, wanted, average, own.data());
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t k = 0; k < columns.size(); ++k)
+          out[r * lanes.size() + columns[k]] = own[r * columns.size() + k];
+    }
   }
 
   void learn_some(const Batch& batch, const Visit& visit, const Told& told, double* before) {

@@ -103,20 +103,11 @@ class OnePassLanes final : public Lanes {
 
   void predict(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
                bool /*average*/, double* out) const override {
-    const std::vector<double> least = least_energies();
-    Rows<Real> rows(batch, visit, store_.width());
-    typename lanes::LineStore<Real>::Work work;
-    for (; rows.next(); out += lanes.size()) {
-      const lanes::RowOfCells<Real> row = lanes::cells_of(rows, store_, work);
-      for (std::size_t i = 0; i < lanes.size(); ++i) {
-        const auto output = static_cast<std::size_t>(lanes[i]);
-        double p = intercept(output, false);
-        for (std::size_t k = 0; k < row.n; ++k)
-          p += kept_weight(row.cell(k), output, least[output]) * static_cast<double>(row.x[k]);
-        if (!std::isfinite(p)) rows.check_values();
-        out[i] = p;
-      }
-    }
+    predict_with(least_energies(), batch, visit, lanes, out);
+  }
+  void predict_uncut(const Batch& batch, const Visit& visit, std::span<const std::int64_t> lanes,
+                     bool /*average*/, double* out) const override {
+    predict_with(std::vector<double>(count(), -1.0), batch, visit, lanes, out);
   }
   SparseWeights weights(std::size_t output, bool /*average*/) const override {
     const double least = least_energies()[output];
@@ -296,6 +287,24 @@ class OnePassLanes final : public Lanes {
   lanes::Bank<Real> bank() const {
     return {own_.data(),    common_.data(), top_.data(),     floor_.data(),
             newton_.data(), inputs_.u(),    inputs_.ratios()};
+  }
+
+  // Raw predictions by the weights whose energy is above `least` of their output.
+  void predict_with(const std::vector<double>& least, const Batch& batch, const Visit& visit,
+                    std::span<const std::int64_t> lanes, double* out) const {
+    Rows<Real> rows(batch, visit, store_.width());
+    typename lanes::LineStore<Real>::Work work;
+    for (; rows.next(); out += lanes.size()) {
+      const lanes::RowOfCells<Real> row = lanes::cells_of(rows, store_, work);
+      for (std::size_t i = 0; i < lanes.size(); ++i) {
+        const auto output = static_cast<std::size_t>(lanes[i]);
+        double p = intercept(output, false);
+        for (std::size_t k = 0; k < row.n; ++k)
+          p += kept_weight(row.cell(k), output, least[output]) * static_cast<double>(row.x[k]);
+        if (!std::isfinite(p)) rows.check_values();
+        out[i] = p;
+      }
+    }
   }
 
   double gain_since(double last) const { return time_ > 0 ? gain(1.0 - last / time_) : 1.0; }

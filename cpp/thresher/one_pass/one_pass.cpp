@@ -30,6 +30,11 @@ class OnePassLearner final : public Learner, public Widenable {
     const std::int64_t only = 0;
     lanes_.predict(batch, visit, {&only, 1}, average, out);
   }
+  void predict_uncut(const Batch& batch, const Visit& visit, bool average,
+                     double* out) const override {
+    const std::int64_t only = 0;
+    lanes_.predict_uncut(batch, visit, {&only, 1}, average, out);
+  }
   SparseWeights weights(bool average) const override { return lanes_.weights(0, average); }
   std::int64_t nonzeros(bool average) const override { return lanes_.nonzeros(average)[0]; }
   double intercept(bool average) const override { return lanes_.intercept(0, average); }

@@ -43,6 +43,7 @@ __all__ = [
     "plain",
     "single",
     "strings",
+    "words_of",
 ]
 
 _VIEWS = ("string_view", "binary_view")
@@ -307,6 +308,12 @@ def _words(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
         len(firsts), pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(data[inside]))
     )
     return rows[np.searchsorted(offsets, firsts, side="right") - 1], words
+
+
+def words_of(column: pa.Array) -> list[str]:
+    """Return the words of all rows of a text column, in lower case."""
+    words: list[str] = _words(column.cast(arrow("reading tables").large_string()))[1].to_pylist()
+    return words
 
 
 def flattened(lists: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:

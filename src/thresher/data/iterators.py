@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
@@ -15,6 +14,7 @@ from thresher.data.arrays import is_sparse
 from thresher.data.bad_lines import BadCells
 from thresher.data.block import Block, Position
 from thresher.data.columns import arrow_table, entries_of_column, single
+from thresher.data.dict_features import features_of
 from thresher.data.features import (
     FeatureEntries,
     NamesWanted,
@@ -36,9 +36,9 @@ class IteratorSource:
 
     Items are batches `(X, y)` or `(X, y, weights)`, with X a CSR matrix, an array or a DataFrame;
     or examples `(features, label)` or `(features, label, weight)`, with a dict of features. In the
-    dict, numbers and booleans are values, a string makes a feature "name^string" with value 1, and
-    None makes no feature. A key that is an integer, or a string of digits, is the number of the
-    feature.
+    dict, numbers and booleans are values, a string makes a feature "name^string" with value 1, a
+    list of strings one for each, and None makes no feature (see `thresher.data.dict_features`). A
+    key that is an integer, or a string of digits, is the number of the feature.
 
     Parameters
     ----------
@@ -208,12 +208,10 @@ class IteratorSource:
             labels.append(np.nan if label is None else label)
             weights.append(weight)
             for name, value in features.items():
-                if value is None:
-                    continue
-                feature, number = _feature(row, name, value)
-                rows.append(row)
-                shown.append(feature)
-                values.append(number)
+                for feature, number in features_of(row, name, value):
+                    rows.append(row)
+                    shown.append(feature)
+                    values.append(number)
         entries = FeatureEntries(
             np.array(rows, np.int64),
             _keys(shown),
@@ -276,20 +274,6 @@ def _unpacked(item: Any) -> tuple[Any, Any, Any]:
         raise DataError(f"expected (X, y) or (X, y, weights); found a tuple of length {len(item)}")
     X, y, weights = (*item, None, None)[:3]
     return X, y, weights
-
-
-def _feature(row: int, name: Any, value: Any) -> tuple[bytes, float]:
-    shown = name if isinstance(name, bytes) else str(name).encode()
-    if isinstance(value, str):
-        return shown + b"^" + value.encode(), 1.0
-    if isinstance(value, numbers.Real | np.bool_):
-        try:
-            return shown, float(value)
-        except OverflowError:
-            what = "the number is too large"
-    else:
-        what = f"expected a number, string, boolean or None; found {type(value).__name__}"
-    raise BadCells(np.array([row]), shown.decode("utf-8", "backslashreplace"), lambda _: what)
 
 
 def _keys(shown: list[bytes]) -> NDArray[np.uint64]:

@@ -131,6 +131,7 @@ class MatrixSource:
     """
 
     rereadable, named, traced, shuffles = True, False, False, True
+    keeps_names = False
     bits: int | None = None
     size: int | None = None
     distinct: int | None = None

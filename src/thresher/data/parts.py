@@ -351,10 +351,10 @@ class TablePart(FilePart):
 class IteratorPart(Part):
     """An iterator of batches or of examples, or a function that returns one."""
 
-    def __init__(self, items: Any, reading: ReadOptions) -> None:
+    def __init__(self, items: Any, reading: ReadOptions, name: str = "iterator") -> None:
         from thresher.data.iterators import IteratorSource
 
-        self.items = IteratorSource(items, reading.bits)
+        self.items = IteratorSource(items, reading.bits, name)
         self.name, self.rereadable = self.items.name, self.items.rereadable
         self.named = self.items.named
 

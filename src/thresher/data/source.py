@@ -59,6 +59,7 @@ class Source:
 
     rows: int | None = None
     traced = True  # whether digests of blocks detect a change of the input
+    keeps_names = False  # whether training keeps names as rows come
 
     def __init__(self, parts: Sequence[Part], reading: ReadOptions) -> None:
         if not parts:

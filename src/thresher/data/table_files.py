@@ -25,8 +25,8 @@ __all__ = ["TABLE_FORMATS", "OnRagged", "kinds_of", "read_csv", "read_tables", "
 TABLE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == "table")
 
 _BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
-_MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
-_TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
+MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
+TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
 
 OnRagged = Callable[[int, str, str], None]
 """Called with number, error and text of a CSV line with more or fewer cells than the first line."""
@@ -233,7 +233,7 @@ def _kind_of_type(kind: Any) -> str | None:
 def _kind(column: Any) -> str:
     pa = arrow("reading CSV")
     column = _without_missing(column).drop_null()
-    if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(_TRUTH)))).as_py():
+    if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(TRUTH)))).as_py():
         return "truth"
     try:
         _numbers(column)
@@ -244,7 +244,7 @@ def _kind(column: Any) -> str:
 
 def _without_missing(column: Any) -> Any:
     pa = arrow("reading CSV")
-    missing = pa.compute.is_in(column, strings(_MISSING))
+    missing = pa.compute.is_in(column, strings(MISSING))
     return pa.compute.if_else(missing, pa.nulls(1, column.type)[0], column)
 
 
@@ -279,12 +279,12 @@ def typed(name: str, column: Any, kind: str | None) -> Any:
             raise _not_a_number(name, column, bad, "a number") from None
     if kind == "truth":
         column = _without_missing(column)
-        place = pa.compute.index_in(column, strings(list(_TRUTH)))
+        place = pa.compute.index_in(column, strings(list(TRUTH)))
         unknown = pa.compute.and_(place.is_null(), column.is_valid())
         if pa.compute.any(unknown).as_py():
             bad = np.flatnonzero(plain(unknown, np.int64))
             raise _not_a_number(name, column, bad, "true or false")
-        return integers(np.array(list(_TRUTH.values()))).take(place)
+        return integers(np.array(list(TRUTH.values()))).take(place)
     return column
 
 

@@ -16,6 +16,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.estimators.linear import check_source_alone
+from thresher.estimators.one_row import is_dict_rows
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier
 from thresher.losses import LOSSES
@@ -102,7 +103,7 @@ class MultilabelClassifier(LinearClassifier):
         """
         if not self._is_multilabel():
             return super().predict(X)
-        if self._multilabel == "dense" or is_source(X):
+        if self._multilabel == "dense" or is_source(X) or is_dict_rows(X):
             table = (self.decision_function(X) >= 0).astype(np.int64)
             return table if self._multilabel == "dense" else sp.csr_matrix(table)
         X = self._checked_rows(X)
@@ -152,6 +153,8 @@ class StreamingClassifier(MultilabelClassifier, PartialClassifier, StreamingEsti
     def _learn_more_checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:
+        if is_dict_rows(X):
+            return self._learn_dicts(X, y, sample_weight, classes)
         if is_source(X):
             check_source_alone(self, y, sample_weight)
             return self._learn_once(X, classes=classes, **prepare)

@@ -21,6 +21,7 @@ from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError, setting
 from thresher.estimators.coefficients import Coefficients
+from thresher.estimators.one_row import OneRowPrediction, is_dict_rows
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
@@ -42,7 +43,7 @@ def check_source_alone(estimator: Any, y: Any, sample_weight: Any) -> None:
         )
 
 
-class LinearEstimator(Coefficients, BaseEstimator, ABC):
+class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
     """Base of all estimators: one output for two classes or a regression, else one per class.
 
     Attributes
@@ -353,6 +354,8 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
+        if is_dict_rows(X):
+            return self._raw_of_dicts(X)
         return self.model_.raw(X if is_source(X) else self._checked_rows(X))
 
     @property

@@ -14,12 +14,14 @@ from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.estimators.linear import LinearEstimator, check_source_alone
+from thresher.estimators.one_row import OneRowLearning, is_dict_rows
 from thresher.estimators.tasks import LinearRegressor
-from thresher.training.fitting import Specification, fit, known_labels, learn_once
+from thresher.training.fitting import Specification, fit, learn_once
 from thresher.training.run_options import RunOptions
+from thresher.training.source_labels import known_labels
 
 
-class StreamingEstimator(LinearEstimator):
+class StreamingEstimator(OneRowLearning, LinearEstimator):
     """Base of all estimators that learn row by row.
 
     Pending shrink events of the learners are applied in everything they return.
@@ -89,6 +91,8 @@ class StreamingEstimator(LinearEstimator):
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
+        if is_dict_rows(X):
+            return self._raw_of_dicts(X)
         if is_source(X):
             return self.model_.raw(X)
         known = None if self._is_new() else self._fitted.known
@@ -110,7 +114,7 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
 
         Parameters
         ----------
-        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        X : CSR matrix, array, DataFrame of shape (rows, features), dict, list of dicts, or source
         y : array of shape (rows,)
         sample_weight : array of shape (rows,), optional
 
@@ -121,6 +125,8 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
         return self._learn_more(X, y, sample_weight)
 
     def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        if is_dict_rows(X):
+            return self._learn_dicts(X, y, sample_weight)
         first = self._is_new()
         with all_or_nothing(self) if first else nullcontext():
             if is_source(X):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
@@ -107,7 +107,24 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
         """
-        return probabilities(self.decision_function(X), self._learned_loss())
+        return probabilities(self.decision_function(X), self._learned_loss(), len(self.classes_))
+
+    @available_if(_has_probabilities)
+    def predict_proba_one(self, row: Mapping[Any, Any]) -> dict[Any, float]:
+        """Return the probability of each label for one row, as `predict_proba` does.
+
+        Parameters
+        ----------
+        row : dict
+            As for `predict_one`.
+
+        Returns
+        -------
+        dict
+            By label; empty before anything was learned.
+        """
+        predictor = self._row_predictor()
+        return {} if predictor is None else predictor.probabilities(row, self._general_scores)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -211,20 +228,29 @@ class PartialClassifier(LinearClassifier):
                 hint="give partial_fit a dict of weights",
             )
         if first:
-            if classes is None:
-                raise ValueError("classes must be given in the first call to partial_fit")
-            classes = np.unique(classes)
-            if len(classes) < 2:
-                raise ValueError("classes must have at least 2 labels")
-            if self._is_multilabel() and len(classes) != y.shape[1]:
-                raise ValueError(f"classes must be {y.shape[1]} labels, one for each column of y")
-            self.classes_ = classes
-        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            self._set_given_classes(classes, y)
+        elif classes is not None:
+            self._check_classes(classes)
+        return self._partial_fit(X, y, sample_weight, **prepare)
+
+    def _set_given_classes(self, classes: Any, y: Any = None) -> None:
+        """Set the classes that the first call was given."""
+        if classes is None:
+            raise ValueError("classes must be given in the first call to partial_fit")
+        classes = np.unique(classes)
+        if len(classes) < 2:
+            raise ValueError("classes must have at least 2 labels")
+        if self._is_multilabel() and len(classes) != y.shape[1]:
+            raise ValueError(f"classes must be {y.shape[1]} labels, one for each column of y")
+        self.classes_ = classes
+
+    def _check_classes(self, classes: Any) -> None:
+        """Raise ValueError if a later call was given other classes."""
+        if not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(
                 f"classes {np.unique(classes).tolist()} are not those of the first call, "
                 f"{self.classes_.tolist()}"
             )
-        return self._partial_fit(X, y, sample_weight, **prepare)
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):

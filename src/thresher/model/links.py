@@ -40,6 +40,8 @@ def scores(raw: NDArray[np.float64], loss: str, classifies: bool = True) -> NDAr
 
 def labels(decision: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
     """Return labels from the decision function; 0 counts as positive (A-20)."""
+    if len(classes) == 1:  # no other class was seen yet
+        return np.repeat(classes, len(decision))
     several = decision.ndim > 1
     return np.asarray(classes[decision.argmax(axis=1) if several else (decision >= 0).astype(int)])
 
@@ -82,8 +84,12 @@ def error_of(
     return float(100.0 * np.average(wrong, weights=weights))
 
 
-def probabilities(decision: NDArray[np.float64], loss: str) -> NDArray[np.float64]:
+def probabilities(
+    decision: NDArray[np.float64], loss: str, classes: int = 2
+) -> NDArray[np.float64]:
     """Return probabilities from the decision function; those of a row add up to one."""
+    if classes == 1:  # no other class was seen yet
+        return np.ones((len(decision), 1))
     p = separate_probabilities(decision, loss)
     if p.ndim == 1:
         return np.column_stack([1.0 - p, p])

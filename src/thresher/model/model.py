@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
+from thresher.data.dict_rows import is_dict_rows
 from thresher.losses import PROBABILITY_LOSSES
 from thresher.model.evidence import Evidence, Why, outputs_without_signal, reason
 from thresher.model.feature_names import check_names, column_of
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
+from thresher.model.one_row import OneRowPredictions, rows_for
 from thresher.model.predict import RawPredictor
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 
 
 @dataclass(frozen=True, repr=False)
-class Model:
+class Model(OneRowPredictions):
     """Sparse weights, and everything needed to use and understand them.
 
     Attributes
@@ -228,10 +230,12 @@ class Model:
 
         Parameters
         ----------
-        X : CSR matrix, array, DataFrame of shape (rows, features), or source
+        X : CSR matrix, array, DataFrame of shape (rows, features), list of dicts, or source
             If both the model and the columns of X have names, they must be equal for all features
             with nonzero weight.
         """
+        if is_dict_rows(X):
+            X = rows_for(self, X)
         if is_source(X):
             return scores(self.raw(X), self.loss, self.classes is not None)
         columns = getattr(X, "columns", None)
@@ -311,7 +315,7 @@ class Model:
             raise ValueError(
                 f"probabilities need a classifier with one of {', '.join(PROBABILITY_LOSSES)}"
             )
-        return probabilities(self.decision_function(X), self.loss)
+        return probabilities(self.decision_function(X), self.loss, len(self.classes))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file, atomically.

@@ -15,6 +15,7 @@ from thresher.model.frontier import Place
 from thresher.model.model import Model, Output, Progress
 from thresher.rules import core_args
 from thresher.training.hooks import Hooks
+from thresher.training.name_cache import NameCache
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.records import LossTally
@@ -72,6 +73,10 @@ class FittedState:
         `outputs`.
     standardised : bool
         Whether the learners have standardised targets.
+    seen_names : NameCache or None
+        Names of features of rows that were given as dicts.
+    row_by_row : bool
+        Whether `learn_one` learned the last row.
     """
 
     rule: str
@@ -97,6 +102,8 @@ class FittedState:
     place: Place | None = None
     refit: Refit | None = None
     standardised: bool = False
+    seen_names: NameCache | None = None
+    row_by_row: bool = False
 
     @property
     def factory(self) -> OutputsFactory:
@@ -168,8 +175,8 @@ class FittedState:
             parameters["multilabel"] = True
         if self.kinds:
             parameters["kinds"] = json.dumps(self.kinds)
-        known = self.names if names is None else names
-        features = np.unique(keys).tolist()
+        features = np.unique(keys)
+        known = self._names_of(features) if names is None else names
         return Model.of(
             outputs,
             n_features=self.width,
@@ -177,10 +184,16 @@ class FittedState:
             loss=core_args.loss_of(self.rule, self.params),
             parameters=parameters,
             history=tuple(self.history or ()),
-            names=None if known is None else {f: known[f] for f in features if f in known},
+            names=None if known is None else {f: known[f] for f in features.tolist() if f in known},
             frontier=self.place,
             **extras,
         )
+
+    def _names_of(self, features: NDArray[np.uint64]) -> Mapping[int, str] | None:
+        """Return names that include those of these features, if they are known."""
+        if self.seen_names is None:
+            return self.names
+        return {**self.seen_names.of(features), **(self.names or {})}
 
     # ---- pickling ------------------------------------------------------------------------------
 

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.arrays import nonzeros
-from thresher.data.labels import ArrivingClasses, Labels, LabelSets, ManyClasses, NumericLabels
+from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
 from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
-from thresher.losses import LOSSES, Task
+from thresher.losses import Task
 from thresher.rules import RULES, core_args, validate
 from thresher.training.bank import fewer_lanes
 from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
+from thresher.training.name_cache import NameCache
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
 from thresher.training.refit import Refit, message_of, obstacle, refit
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
-from thresher.training.shared_outputs import SharedOutputs
 from thresher.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class Specification:
     ) -> TrainingPlan:
         """Return the plan for a source; `given` are the other arguments of ``resolve``."""
         params = {**self.params, **({} if before is None else before.params)}
+        if before is None and source.keeps_names and source.bits is None:
+            params = {**params, **({"store": "hashed"} if params.get("store") == "dense" else {})}
         if before is not None:
             given["standardised"] = before.standardised
         return TrainingPlan.resolve(self.rule, self.task, params, source, owner=self.owner, **given)
@@ -245,6 +247,8 @@ def learn_once(
         records=spec.records(plan, before),
         capacity=capacity,
     )
+    if source.keeps_names:
+        trainer.names = (None if before is None else before.seen_names) or NameCache()
     if trainer.outputs.scale is not None:
         trainer.outputs.scale.fixed = False  # new rows count
     if before is not None:
@@ -265,29 +269,13 @@ def learn_once(
         return None, failure
     trainer.hooks.conclude(trainer, first=False, complete=False)
     state = _state(spec, trainer, requested, passes, before, multilabel)
-    if failure is None:
+    if source.keeps_names:
+        state.seen_names = trainer.names
+        if before is not None and before.reading:
+            state.reading = before.reading
+    elif failure is None:
         state.names = {**(state.names or {}), **_names(trainer, state)} or None
     return state, failure
-
-
-def known_labels(spec: Specification, source: Source | MatrixSource, before: FittedState) -> Labels:
-    """Return the labels of a source, as they are known from the training that it continues."""
-    if spec.task == "regressor":
-        return NumericLabels(spec.loss)
-    sets, low, classes = source.multilabel, LOSSES[spec.loss].low, before.classes
-    assert classes is not None
-    if sets != bool(before.multilabel):
-        raise ParameterError(
-            f"rows had {'one label' if sets else 'lists of labels'} when training started, and "
-            f"have {'lists of labels' if sets else 'one'} now",
-            owner=spec.owner,
-        )
-    in_memory = isinstance(source, MatrixSource)
-    if not isinstance(before.outputs, SharedOutputs):
-        return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
-    by_lane = np.empty(len(classes), classes.dtype)
-    by_lane[before.outputs.lane_of] = classes
-    return ArrivingClasses(low, sets, by_lane.tolist(), classes.dtype if in_memory else None)
 
 
 def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
@@ -393,6 +381,7 @@ def _state(
         kinds=dict(trainer.kinds) or None,
         reading=source.described(),
         standardised=plan.standardised,
+        seen_names=None if before is None else before.seen_names,
     )
 
 

@@ -84,6 +84,10 @@ class Levels(Hooks):
         """Return whether an output has reached `max_density`."""
         return self.max_density is not None and learner.facts()["nonzeros"] >= self.limit
 
+    def is_idle(self) -> bool:
+        """Return whether no output pauses."""
+        return not self.levels and self.max_density is None
+
     def ended(self, outputs: Outputs) -> bool:
         """Return whether the pass made no update."""
         assert isinstance(outputs, SeparateOutputs)

@@ -24,6 +24,10 @@ class RegretCertificates(Hooks):
 
     found: Sequence[tuple[Certificate, Certificate]] = ()  # one pair per output
 
+    def is_idle(self) -> bool:
+        """Return False: each row changes the certificates."""
+        return False
+
     def conclude(self, trainer: Trainer, first: bool, complete: bool) -> None:
         """Certify the regret of each output."""
         params, self.found = trainer.plan.params, []

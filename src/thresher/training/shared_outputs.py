@@ -46,6 +46,11 @@ class SharedOutputs(Outputs):
             self.add(count)
 
     @property
+    def groups(self) -> list[_core.Lanes]:
+        """The groups of lanes, in the order in which they were added."""
+        return list(self._groups)
+
+    @property
     def lane_count(self) -> int:
         """Number of lanes added so far."""
         return sum(self._sizes)

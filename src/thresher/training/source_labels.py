@@ -20,9 +20,12 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.errors import ParameterError, ReadOnceError
 from thresher.losses import LOSSES, Task
 from thresher.training.outputs_factory import OutputsFactory
+from thresher.training.shared_outputs import SharedOutputs
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
+    from thresher.training.fitted import FittedState
+    from thresher.training.fitting import Specification
 
 
 def labels_for(
@@ -74,6 +77,26 @@ def labels_for(
         labels = ManyClasses(classes, low, tidied=not isinstance(source, MatrixSource))
     labels.counted = counted
     return labels
+
+
+def known_labels(spec: Specification, source: Source | MatrixSource, before: FittedState) -> Labels:
+    """Return the labels of a source, as they are known from the training that it continues."""
+    if spec.task == "regressor":
+        return NumericLabels(spec.loss)
+    sets, low, classes = source.multilabel, LOSSES[spec.loss].low, before.classes
+    assert classes is not None
+    if sets != bool(before.multilabel):
+        raise ParameterError(
+            f"rows had {'one label' if sets else 'lists of labels'} when training started, and "
+            f"have {'lists of labels' if sets else 'one'} now",
+            owner=spec.owner,
+        )
+    in_memory = isinstance(source, MatrixSource)
+    if not isinstance(before.outputs, SharedOutputs):
+        return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
+    by_lane = np.empty(len(classes), classes.dtype)
+    by_lane[before.outputs.lane_of] = classes
+    return ArrivingClasses(low, sets, by_lane.tolist(), classes.dtype if in_memory else None)
 
 
 def _counts_of_two(source: Source | MatrixSource) -> tuple[NDArray[np.int64], int]:

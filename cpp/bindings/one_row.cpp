@@ -1,0 +1,469 @@
+// One row at a time, given as a Python dict: learning and predicting without NumPy arrays.
+//
+// A call takes a few microseconds and keeps the GIL. Where it returns None it has changed nothing,
+// and the caller uses the general way: a row of unusual types, a row or a label that is not valid,
+// a record that is due, a new class, a changed parameter, or a learner that another thread uses.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "dict_row.hpp"
+#include "thresher/core/error.hpp"
+#include "thresher/core/target_scale.hpp"
+#include "thresher/io/wanted_names.hpp"
+#include "thresher/lanes/lanes.hpp"
+#include "thresher/loss/losses.hpp"
+
+namespace bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+using thresher::Batch;
+using thresher::Lanes;
+using thresher::Learner;
+using thresher::Visit;
+using thresher::io::NameTable;
+using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The row and the predictions of a call. A thread has its own: another thread may run Python code
+// while this one waits for memory.
+DictRow& row_of_call() {
+  thread_local DictRow row;
+  return row;
+}
+std::vector<double>& scores_of_call() {
+  thread_local std::vector<double> scores;
+  return scores;
+}
+
+DictRowOptions options_of(const std::string& dtype, std::optional<int> bits, bool named,
+                          const std::map<std::string, std::uint64_t>& numbered = {}) {
+  DictRowOptions options;
+  if (bits && (*bits < 1 || *bits > 62)) throw std::invalid_argument("bits: from 1 to 62");
+  if (bits) options.columns = std::int64_t{1} << *bits;
+  if (bits) options.mask = static_cast<std::uint64_t>(options.columns) - 1;
+  if (dtype != "float32" && dtype != "float64")
+    throw std::invalid_argument("dtype: float32 or float64");
+  options.single = dtype == "float32", options.named = named;
+  options.numbered.insert(numbered.begin(), numbered.end());
+  return options;
+}
+
+// A number; false if the object is not a float or an int.
+bool number_of(nb::handle object, double& number) {
+  if (PyFloat_Check(object.ptr())) {
+    number = PyFloat_AS_DOUBLE(object.ptr());
+    return true;
+  }
+  if (!PyLong_Check(object.ptr())) return false;
+  number = PyLong_AsDouble(object.ptr());
+  if (number != -1.0 || !PyErr_Occurred()) return true;
+  PyErr_Clear();
+  return false;
+}
+
+// The value of a label in a dict; null if it is not there, or cannot be a key.
+PyObject* found_in(const nb::dict& dict, nb::handle label) {
+  PyObject* const found = PyDict_GetItemWithError(dict.ptr(), label.ptr());
+  if (!found && PyErr_Occurred()) PyErr_Clear();
+  return found;
+}
+
+// Predicts the raw scores of all outputs for one row.
+class RowScores {
+ public:
+  RowScores(DictRowOptions options, std::size_t outputs, double decision_at)
+      : options_(std::move(options)), outputs_(outputs), decision_at_(decision_at) {}
+  virtual ~RowScores() = default;
+
+  // The score of the first output.
+  nb::object one(nb::handle row) const {
+    const double* const scores = scored(row);
+    return scores ? nb::object(nb::float_(scores[0])) : nb::none();
+  }
+  nb::object all(nb::handle row) const {
+    const double* const scores = scored(row);
+    if (!scores) return nb::none();
+    nb::list found;
+    for (std::size_t k = 0; k < outputs_; ++k) found.append(scores[k]);
+    return found;
+  }
+  // The output of the largest score; the first of several.
+  nb::object best(nb::handle row) const {
+    const double* const scores = scored(row);
+    if (!scores) return nb::none();
+    return nb::int_(std::max_element(scores, scores + outputs_) - scores);
+  }
+
+ protected:
+  // Returns false if the general way has to predict.
+  virtual bool score(const DictRow& row, double* out) const = 0;
+
+  const double* scored(nb::handle given) const {
+    DictRow& row = row_of_call();
+    std::vector<double>& out = scores_of_call();
+    out.assign(outputs_, 0.0);
+    if (!row.read(given, options_) || !score(row, out.data())) return nullptr;
+    for (double& score : out) {
+      if (!std::isfinite(score)) return nullptr;
+      score -= decision_at_;
+    }
+    return out.data();
+  }
+
+  DictRowOptions options_;
+  std::size_t outputs_;
+  double decision_at_;
+};
+
+// Scores by the weights of a model: a table from features to (output, weight).
+class ModelRow final : public RowScores {
+ public:
+  ModelRow(Offsets indptr, Keys indices, Doubles weights, Doubles intercepts, bool scales_rows,
+           double decision_at, std::optional<int> bits,
+           const std::map<std::string, std::uint64_t>& numbered)
+      : RowScores(options_of("float64", bits, false, numbered), intercepts.shape(0), decision_at),
+        intercepts_(intercepts.data(), intercepts.data() + intercepts.shape(0)),
+        scales_rows_(scales_rows) {
+    if (indptr.shape(0) != outputs_ + 1 || indices.shape(0) != weights.shape(0) || indptr(0) != 0 ||
+        indptr(outputs_) != static_cast<std::int64_t>(indices.shape(0)))
+      throw std::invalid_argument("indptr, indices and weights must be those of a model");
+    struct Entry {
+      std::uint64_t key;
+      Weight weight;
+    };
+    std::vector<Entry> entries;
+    for (std::size_t output = 0; output < outputs_; ++output) {
+      if (indptr(output) > indptr(output + 1))
+        throw std::invalid_argument("indptr must not decrease");
+      for (auto i = static_cast<std::size_t>(indptr(output));
+           i < static_cast<std::size_t>(indptr(output + 1)); ++i)
+        entries.push_back({indices(i), {output, weights(i)}});
+    }
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    slots_.resize(std::bit_ceil(2 * entries.size() + 2));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      Slot& slot = slots_[find(entries[i].key)];
+      if (slot.begin == slot.end) slot = {entries[i].key, i, i};
+      ++slot.end;
+      weights_.push_back(entries[i].weight);
+    }
+  }
+
+ protected:
+  bool score(const DictRow& row, double* out) const override {
+    std::size_t nonzeros = 0;
+    for (std::size_t k = 0; k < row.count(); ++k) {
+      const double x = row.value(k);
+      if (!std::isfinite(x * x)) return false;
+      nonzeros += x != 0.0;
+      const Slot& slot = slots_[find(row.key(k))];
+      for (std::size_t i = slot.begin; i < slot.end; ++i)
+        out[weights_[i].output] += weights_[i].weight * x;
+    }
+    const double scale =
+        scales_rows_ && nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
+    for (std::size_t o = 0; o < outputs_; ++o) out[o] = scale * out[o] + intercepts_[o];
+    return true;
+  }
+
+ private:
+  struct Weight {
+    std::size_t output;
+    double weight;
+  };
+  struct Slot {
+    std::uint64_t key = 0;
+    std::size_t begin = 0, end = 0;  // of its weights; equal: the slot is empty
+  };
+
+  std::size_t find(std::uint64_t key) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = (key * 0x9E3779B97F4A7C15u >> 24) & mask;
+    while (slots_[at].begin != slots_[at].end && slots_[at].key != key) at = (at + 1) & mask;
+    return at;
+  }
+
+  std::vector<double> intercepts_;
+  bool scales_rows_;
+  std::vector<Slot> slots_;
+  std::vector<Weight> weights_;
+};
+
+// Learns and predicts with the learners of an estimator: one learner, or lanes in groups.
+class LearnerRow final : public RowScores {
+ public:
+  using Scale = std::tuple<Table, bool, std::int64_t>;     // states, centred, degree
+  using LossOf = std::tuple<std::string, double, double>;  // name, epsilon, quantile
+  using Range = std::tuple<double, double>;                // smallest and largest label
+
+  LearnerRow(nb::list learners, std::optional<std::vector<std::int64_t>> lane_of,
+             const std::string& dtype, std::optional<int> bits, double decision_at, bool average,
+             bool uncut)
+      : RowScores(options_of(dtype, bits, true), lane_of ? lane_of->size() : 1, decision_at),
+        kept_(learners),
+        average_(average),
+        uncut_(uncut) {
+    if (nb::len(learners) == 0) throw std::invalid_argument("learners: at least one");
+    if (!lane_of) {
+      learner_ = nb::cast<Learner*>(learners[0]);
+      return;
+    }
+    std::size_t lanes = 0;
+    for (nb::handle group : learners) {
+      groups_.push_back(nb::cast<thresher::GrowingLanes*>(group));
+      const std::size_t count = groups_.back()->count();
+      std::vector<std::int64_t>& numbers = numbers_.emplace_back(count);
+      for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<std::int64_t>(i);
+      lanes += count;
+    }
+    lane_of_ = std::move(*lane_of);
+    for (const std::int64_t lane : lane_of_)
+      if (lane < 0 || static_cast<std::size_t>(lane) >= lanes)
+        throw std::invalid_argument("lane_of: numbers of lanes");
+    if (lanes == 0) throw std::invalid_argument("learners: at least one lane");
+  }
+
+  // Standardised targets: `states` as in bind_targets. Also without learning: predictions need it.
+  void set_scale(Scale scale) {
+    if (std::get<0>(scale).shape(0) != 1 ||
+        std::get<0>(scale).shape(1) != thresher::TargetScale::numbers || !learner_)
+      throw std::invalid_argument("scale: the state of one clock, and one learner");
+    scale_ = std::move(scale);
+  }
+
+  // Lets learn() work.
+  void set_learning(const nb::dict& params, std::optional<nb::dict> targets,
+                    std::optional<nb::dict> factors, Range range, double low, LossOf loss,
+                    NameTable& names, nb::object kept_names, std::size_t most_names,
+                    bool only_unit_weights) {
+    if (groups_.size() && !targets) throw std::invalid_argument("targets: the lanes of classes");
+    params_ = params, targets_ = std::move(targets), factors_ = std::move(factors);
+    range_ = range, low_ = low;
+    loss_.emplace(std::get<0>(loss), std::get<1>(loss), std::get<2>(loss));
+    names_ = &names, kept_names_ = std::move(kept_names), most_names_ = most_names;
+    only_unit_weights_ = only_unit_weights;
+  }
+
+  // Returns the loss of predicting zero for the row, or None.
+  nb::object learn(nb::dict attributes, nb::handle given, nb::handle label, nb::handle weight) {
+    double w = 0.0, target = 0.0;
+    if (!names_ || names_->names().size() > most_names_ || is_changed(attributes) ||
+        !number_of(weight, w) || !target_of(label, w, target))
+      return nb::none();
+    if (!(w >= 0.0 && std::isfinite(w)) || (only_unit_weights_ && w != 1.0)) return nb::none();
+    DictRow& row = row_of_call();
+    if (!row.read(given, options_)) return nb::none();
+    Batch batch = row.batch();
+    batch.weights = &w;
+    double zero = 0.0;
+    try {
+      if (!(learner_ ? learn_alone(batch, target, zero)
+                     : learn_lanes(batch, static_cast<std::int32_t>(target), zero)))
+        return nb::none();
+    } catch (const thresher::DataError&) {
+      return nb::none();  // the row was not learned
+    }
+    for (std::size_t k = 0; k < row.count(); ++k) names_->add(row.key(k), row.name(k));
+    return nb::float_(zero);
+  }
+
+ protected:
+  bool score(const DictRow& row, double* out) const override {
+    const Batch batch = row.batch();
+    const Visit visit{nullptr, 0, 1};
+    try {
+      return learner_ ? score_alone(batch, visit, out) : score_lanes(batch, visit, out);
+    } catch (const thresher::DataError&) {
+      return false;
+    }
+  }
+
+ private:
+  bool is_changed(const nb::dict& attributes) const {
+    PyObject *name = nullptr, *value = nullptr;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(params_.ptr(), &at, &name, &value))
+      if (PyDict_GetItemWithError(attributes.ptr(), name) != value) {
+        if (PyErr_Occurred()) PyErr_Clear();
+        return true;
+      }
+    return false;
+  }
+
+  // Records are made after 128, 256, 512 ... rows, by the general way.
+  static bool is_record_due(std::int64_t learned) {
+    const auto rows = static_cast<std::uint64_t>(learned);
+    return rows + 1 >= std::max<std::uint64_t>(128, std::uint64_t{1} << std::bit_width(rows));
+  }
+
+  // Sets the target, or the lane of the class, and multiplies the weight by that of its class.
+  bool target_of(nb::handle label, double& weight, double& target) const {
+    if (!targets_)
+      return number_of(label, target) && std::isfinite(target) && std::get<0>(range_) <= target &&
+             target <= std::get<1>(range_);
+    PyObject* const found = found_in(*targets_, label);
+    if (!found || !number_of(found, target)) return false;
+    if (!factors_) return true;
+    double factor = 0.0;
+    PyObject* const of_class = found_in(*factors_, label);
+    if (!of_class || !number_of(of_class, factor)) return false;
+    weight *= factor;
+    return true;
+  }
+
+  bool learn_alone(Batch& batch, double target, double& zero) {
+    const std::unique_lock lock(learner_->mutex, std::try_to_lock);
+    if (!lock.owns_lock() || is_record_due(learner_->tally().rows())) return false;
+    double unit = 1.0;
+    std::optional<thresher::TargetScale> scale;
+    if (scale_) {
+      const auto& [states, centred, degree] = *scale_;
+      if (std::fabs(target) > thresher::TargetScale::largest) return false;
+      scale.emplace(states.data(), centred);
+      scale->count(target, *batch.weights);
+      target = scale->standardised(target), unit = scale->unit(degree);
+      batch.units = &unit;
+    }
+    batch.labels = &target;
+    zero = unit * (*loss_)(0.0, target).loss();
+    learner_->learn(batch, Visit{nullptr, 0, 1});
+    if (scale) {
+      double* out = std::get<0>(*scale_).data();
+      for (const double number : scale->state()) *out++ = number;
+    }
+    return true;
+  }
+
+  bool learn_lanes(const Batch& batch, std::int32_t lane, double& zero) {
+    std::vector<std::unique_lock<std::shared_mutex>> locks;
+    for (Lanes* const group : groups_)
+      if (!locks.emplace_back(group->mutex, std::try_to_lock).owns_lock()) return false;
+    if (is_record_due(groups_[0]->tally(0).rows())) return false;
+    const std::int64_t starts[2] = {0, 1};
+    thresher::Told told;
+    told.starts = starts, told.classes = &lane, told.low = low_;
+    const double others = (*loss_)(0.0, low_).loss(), own = (*loss_)(0.0, 1.0).loss();
+    zero = others + (own - others) / static_cast<double>(outputs_);
+    for (Lanes* const group : groups_) group->learn(batch, Visit{nullptr, 0, 1}, told, nullptr);
+    for (const Lanes* const group : groups_)
+      for (std::size_t i = 0; i < group->count(); ++i)
+        if (std::string why = group->divergence(i); !why.empty()) throw thresher::Divergence(why);
+    return true;
+  }
+
+  bool score_alone(const Batch& batch, const Visit& visit, double* out) const {
+    const std::shared_lock lock(learner_->mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (uncut_) learner_->predict_uncut(batch, visit, average_, out);
+    else learner_->predict(batch, visit, average_, out);
+    if (!scale_) return true;
+    const double* const state = std::get<0>(*scale_).data();
+    out[0] = state[1] + state[2] * out[0];  // mean, sd
+    return true;
+  }
+
+  bool score_lanes(const Batch& batch, const Visit& visit, double* out) const {
+    thread_local std::vector<double> found;
+    found.clear();
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const Lanes& group = *groups_[i];
+      const std::shared_lock lock(group.mutex, std::try_to_lock);
+      if (!lock.owns_lock() || group.count() != numbers_[i].size()) return false;
+      const std::size_t at = found.size();
+      found.resize(at + numbers_[i].size());
+      if (uncut_) group.predict_uncut(batch, visit, numbers_[i], average_, found.data() + at);
+      else group.predict(batch, visit, numbers_[i], average_, found.data() + at);
+    }
+    for (std::size_t k = 0; k < outputs_; ++k)
+      out[k] = found[static_cast<std::size_t>(lane_of_[k])];
+    return true;
+  }
+
+  nb::object kept_;  // owns the learners
+  Learner* learner_ = nullptr;
+  std::vector<Lanes*> groups_;
+  std::vector<std::vector<std::int64_t>> numbers_;  // of the lanes of each group
+  std::vector<std::int64_t> lane_of_;               // of each output
+  bool average_, uncut_;
+  std::optional<Scale> scale_;
+
+  nb::dict params_;                            // as they were when learning began
+  std::optional<nb::dict> targets_, factors_;  // by label; none: labels are numbers
+  Range range_{0.0, 0.0};
+  double low_ = -1.0;  // target of other classes
+  std::optional<thresher::Loss> loss_;
+  NameTable* names_ = nullptr;  // null: it does not learn
+  nb::object kept_names_;
+  std::size_t most_names_ = 0;
+  bool only_unit_weights_ = false;  // others need the general way
+};
+
+}  // namespace
+
+void bind_one_row(nb::module_& m) {
+  nb::class_<RowScores>(m, "RowScores", "Predicts for one row, given as a dict.")
+      .def("one", &RowScores::one, "row"_a,
+           "Return the decision value of the first output; None: use the general way.")
+      .def("all", &RowScores::all, "row"_a,
+           "Return the decision values of all outputs; None: use the general way.")
+      .def("best", &RowScores::best, "row"_a,
+           "Return the output of the largest decision value; None: use the general way.");
+  nb::class_<ModelRow, RowScores>(m, "ModelRow", "Predicts for one row by the weights of a model.")
+      .def(nb::init<Offsets, Keys, Doubles, Doubles, bool, double, std::optional<int>,
+                    const std::map<std::string, std::uint64_t>&>(),
+           "indptr"_a, "indices"_a, "weights"_a, "intercepts"_a, "scales_rows"_a, "decision_at"_a,
+           "bits"_a.none(), "numbered"_a);
+  nb::class_<LearnerRow, RowScores>(m, "LearnerRow",
+                                    "Learns and predicts one row with the learners of a model.")
+      .def(nb::init<nb::list, std::optional<std::vector<std::int64_t>>, const std::string&,
+                    std::optional<int>, double, bool, bool>(),
+           "learners"_a, "lane_of"_a.none(), "dtype"_a, "bits"_a.none(), "decision_at"_a,
+           "average"_a, "uncut"_a)
+      .def("set_scale", &LearnerRow::set_scale, "scale"_a,
+           "Set the states of standardised targets, whether they are centred, and the degree.")
+      .def(
+          "set_learning",
+          [](LearnerRow& self, const nb::dict& params, std::optional<nb::dict> targets,
+             std::optional<nb::dict> factors, LearnerRow::Range range, double low,
+             LearnerRow::LossOf loss, nb::object names, std::size_t most_names,
+             bool only_unit_weights) {
+            self.set_learning(params, std::move(targets), std::move(factors), range, low,
+                              std::move(loss), nb::cast<NameTable&>(names), names, most_names,
+                              only_unit_weights);
+          },
+          "params"_a, "targets"_a.none(), "factors"_a.none(), "range"_a, "low"_a, "loss"_a,
+          "names"_a, "most_names"_a, "only_unit_weights"_a,
+          "Let it learn. targets: the target, or the lane, of each label; None: labels are "
+          "numbers.\n"
+          "factors: the weight of each label's class. names: receives names, up to `most_names`.")
+      .def(
+          "learn", &LearnerRow::learn, "attributes"_a, "row"_a, "label"_a, "weight"_a,
+          "Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use\n"
+          "the general way. `attributes`: of the estimator, whose parameters must not have "
+          "changed.");
+}
+
+}  // namespace bindings
