@@ -123,6 +123,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         class_weight: Any = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 

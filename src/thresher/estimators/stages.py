@@ -85,7 +85,7 @@ class Stages:
         """Tell the observer which output and stage is being trained."""
         self.run.observer.tell(
             "stage",
-            output=self.output + 1,
+            output=min(self.output + 1, len(self.learners)),
             outputs=len(self.learners),
             stage=self._stage,
             done=(self.output + self._done) / len(self.learners),
@@ -117,8 +117,8 @@ class Stages:
         if self.run.history:
             self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
         self.output += 1
+        self._tell()
         if self.output < len(self.learners):
-            self._tell()
             self.run.checkpoint_if_due(self._state)
 
     def _state(self, *unfinished: bytes) -> State:

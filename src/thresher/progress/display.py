@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from typing import Any
 
@@ -50,6 +50,9 @@ class Display:
     def close(self) -> None:
         """End the line that is being overwritten, if there is one."""
 
+    def erase(self) -> None:
+        """Erase the line that is being overwritten, if there is one."""
+
 
 class LiveDisplay(Display):
     """One line with a bar that is overwritten; it fits in the width of the terminal."""
@@ -60,7 +63,7 @@ class LiveDisplay(Display):
 
     def show(self, facts: dict[str, Any]) -> None:
         """Overwrite the line."""
-        wide = shutil.get_terminal_size()[0] - 1  # the last character would wrap on some terminals
+        wide = _width()
         columns = self._headed(narrowed(columns_of(facts), wide))
         line = line_of(columns, facts)
         room = wide - max(len(line), sum(column.width for column in columns)) - 1
@@ -71,8 +74,7 @@ class LiveDisplay(Display):
 
     def overwrite(self, text: str) -> None:
         """Print a text that the next one replaces; it is cut to the width of the terminal."""
-        wide = shutil.get_terminal_size()[0] - 1
-        print(f"\r{text[:wide]}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{text[: _width()]}\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 
     def close(self) -> None:
@@ -81,7 +83,28 @@ class LiveDisplay(Display):
             print(file=sys.stderr, flush=True)
         self._open = False
 
+    def erase(self) -> None:
+        """Erase the line."""
+        if self._open:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._open = False
+
 
 def display_for_stderr() -> Display:
     """Return the display that suits standard error."""
     return LiveDisplay() if sys.stderr is not None and sys.stderr.isatty() else Display()
+
+
+def _width() -> int:
+    """Return the characters of a line on the terminal of standard error.
+
+    The last one is not used: it would make some terminals begin a new line.
+    """
+    try:
+        wide = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        try:
+            wide = os.get_terminal_size(sys.stderr.fileno()).columns
+        except (OSError, ValueError):  # not a terminal
+            wide = 80
+    return max(wide, 2) - 1 if wide > 0 else 79

@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.progress.display import Display
 from thresher.progress.meter import EVENTS, ProgressMeter
+from thresher.progress.texts import duration
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
 
+_ALL_RECORDS = 32  # records that all get a line; of later ones, those whose number is 2^k
+
 
 class ProgressLines:
-    """Shows the progress of one fit: a line at intervals, and whenever a record was made.
+    """Shows the progress of one fit: a line at intervals, and when a record was made.
 
     Parameters
     ----------
-    passes : int
-        Passes that training makes at most.
+    passes : int or None
+        Passes that a rule that needs all rows makes at most, if known.
     display : Display
     """
 
-    def __init__(self, passes: int, display: Display) -> None:
+    def __init__(self, passes: int | None, display: Display) -> None:
         self.meter, self.display = ProgressMeter(passes), display
         self._last, self._records = 0.0, 0  # when a line was shown, and records at that time
         self._solved = 0  # events of a rule that needs all rows
@@ -33,7 +36,8 @@ class ProgressLines:
         """Show rows that were learned, if it is time."""
         self.meter.start(trainer)
         records = len(trainer.records.history)
-        self._show(lambda: self.meter.of_trainer(trainer), records > self._records)
+        few = records <= _ALL_RECORDS or records & (records - 1) == 0
+        self._show(lambda: self.meter.of_trainer(trainer), records > self._records and few)
         self._records = records
 
     def event(self, event: str, facts: Mapping[str, Any]) -> None:
@@ -45,10 +49,26 @@ class ProgressLines:
                 self._show(lambda: found, self._solved & (self._solved - 1) == 0)
         elif event == "trained":
             self.finish()
+        elif event == "reading":
+            self._reading(facts)
+        elif event == "candidate":  # the final fit of a race begins after the last one
+            self.meter.began = time.monotonic()
+            self.display.text(_text_of(event, facts))
         elif not (event == "checkpoint" and self.display.live):
             text = _text_of(event, facts)
             if text:
                 self.display.text(text)
+
+    def _reading(self, facts: Mapping[str, Any]) -> None:
+        """Show the rows of a reading of `thresher.FeatureDiscovery`."""
+        now = time.monotonic()
+        if now - self._last >= self.display.interval:
+            self._last, rows = now, facts.get("rows")
+            of_all = f" of {rows:,}" if rows else ""
+            self.display.overwrite(
+                f"reading {facts['number']} of {facts['readings']}: {facts['examples']:,}{of_all} "
+                f"rows, {duration(now - self.meter.began)}"
+            )
 
     def finish(self) -> None:
         """Show the last state in the line that is overwritten, and end the line."""

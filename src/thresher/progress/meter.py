@@ -17,11 +17,11 @@ class ProgressMeter:
 
     Parameters
     ----------
-    passes : int
-        Passes that training makes at most.
+    passes : int or None
+        Passes that a rule that needs all rows makes at most, if known.
     """
 
-    def __init__(self, passes: int) -> None:
+    def __init__(self, passes: int | None) -> None:
         self.passes = passes
         self.began = time.monotonic()
         self._first: tuple[float, int] | None = None  # share done and steps at the start
@@ -51,7 +51,7 @@ class ProgressMeter:
         return {
             "event": "progress",
             "examples": steps,
-            "pass": min(trainer.number + 1, self.passes),
+            "pass": min(trainer.number + 1, trainer.plan.passes),
             "loss": None if last is None else last.loss,
             "mean_loss": trainer.mean_loss,
             "nonzeros": None if last is None else last.nonzeros,
@@ -68,7 +68,7 @@ class ProgressMeter:
             size, read = source.rows, 0 if position is None else position.line
         else:
             size, read = source.size, block.raw
-        return min(1.0, (trainer.number + read / size) / self.passes) if size else None
+        return min(1.0, (trainer.number + read / size) / trainer.plan.passes) if size else None
 
     def see(self, event: str, facts: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the facts of a line for an event of a rule that needs all rows; None: no line.
@@ -83,7 +83,7 @@ class ProgressMeter:
         if event == "record":
             before = 0 if self._last is None else self._last["examples"]
             self._records, self._last = self._records + 1, facts
-            share = min(1.0, self._records / self.passes)
+            share = None if self.passes is None else min(1.0, self._records / self.passes)
             if self._staged:
                 return None
             return {

@@ -11,6 +11,7 @@ from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.rules import RULES, core_args
+from thresher.rules.parameter import UNRECORDED
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -26,7 +27,7 @@ _COURSE = (
 
 # Options that may differ between a run and the one that resumes it. `data`, `valid` and `cache` are
 # files in checkpoints of version 0.1.0; digests show whether their content is the same.
-_FREE = ("callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
+_FREE = (*UNRECORDED, "callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
 
 
 def identity(trainer: Trainer) -> dict[str, Any]:

@@ -141,8 +141,8 @@ class TableProgress(TrainingProgress):
         self._lines.event(event, facts)
 
     def close(self) -> None:
-        """End the line that is being overwritten, if there is one."""
-        self._lines.display.close()
+        """Show the last state in the line that is being overwritten, and end the line."""
+        self._lines.finish()
 
 
 def progress_for(quiet: bool, as_json: bool, passes: int) -> TrainingProgress:
