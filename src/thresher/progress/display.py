@@ -35,8 +35,12 @@ class Display:
         if columns != self._columns:
             self._columns = columns
             self.close()
-            print(heading_of(columns), file=sys.stderr)
+            print(heading_of(columns)[: self._room()], file=sys.stderr)
         return columns
+
+    def _room(self) -> int | None:
+        """Return the longest line; None: any."""
+        return None
 
     def text(self, text: str) -> None:
         """Print a text below the table."""
@@ -71,6 +75,9 @@ class LiveDisplay(Display):
         if drawn:
             line = f"{line:<{sum(column.width for column in columns)}} {drawn}"
         self.overwrite(line)
+
+    def _room(self) -> int:
+        return _width()
 
     def overwrite(self, text: str) -> None:
         """Print a text that the next one replaces; it is cut to the width of the terminal."""

@@ -17,7 +17,9 @@ def loss_text(loss: float | None) -> str:
         return ""
     size = abs(loss)
     plain = loss == 0 or 1e-3 <= size < 9999.99995 or not math.isfinite(loss)
-    return f"{loss:.4f}" if plain else f"{loss:.3e}"
+    if plain:
+        return f"{loss:.4f}"
+    return f"{loss:.3e}" if 1e-99 <= size < 1e99 else f"{loss:.2e}"
 
 
 def duration(seconds: float | None) -> str:
