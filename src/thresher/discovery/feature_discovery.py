@@ -18,6 +18,7 @@ from thresher.data import is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
+from thresher.data.scaled import refuse_scaled
 from thresher.data.source import Source
 from thresher.discovery import checkpointing, inputs
 from thresher.discovery.centring import CentredRows
@@ -299,6 +300,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
                 raise ParameterError(
                     "a source has its own labels and weights; give only X", owner=self._owner
                 )
+            refuse_scaled(X, self._owner, "the evidence does not depend on the scale of columns")
             if X.multilabel:
                 raise ParameterError("rows must have one label each", owner=self._owner)
             self.__dict__.pop("feature_names_in_", None)

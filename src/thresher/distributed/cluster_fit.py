@@ -38,7 +38,7 @@ from thresher.health.watch import NoSignalWarning
 from thresher.model.evidence import no_signal_text
 from thresher.rules import core_args
 from thresher.rules.parameter import UNRECORDED
-from thresher.training.fitting import without_weights
+from thresher.training.no_weights import without_weights
 from thresher.training.observer import Observer
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.seeds import stream_seed

@@ -176,9 +176,11 @@ def _check_options(
 ) -> None:
     if before.get("valid") and before["tol"] is None:
         before = {**before, "tol": 0.0}  # version 0.1.0 wrote None for its default of 0
+    if "scale" in before or "scale" in now:  # only with scaled columns
+        before, now = {"scale": None, **before}, {"scale": None, **now}
     for name, value in now.items():
         if name not in _FREE and before.get(name, value) != value:
-            named = setting(name) if name in known else name
+            named = setting(name) if name in known or name == "scale" else name
             raise ModelFileError(
                 (named, f" was {before[name]!r} in the run that wrote it, and is {value!r} "
                  f"now; a resumed run needs the same options"),

@@ -49,6 +49,7 @@ class TrainOptions:
     tolerance: float | None = None
     budget: str | None = None
     html: str | None = None
+    scale: str | None = None
 
     @property
     def races(self) -> bool:
