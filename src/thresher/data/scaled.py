@@ -15,7 +15,7 @@ from thresher.data.arrays import as_batch, is_sparse
 from thresher.data.block import Block
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.errors import DataError, ParameterError, ReadOnceError, Setting, setting
+from thresher.errors import DataError, ParameterError, ReadOnceError, setting
 
 SCALES = ("variance", "max")
 MIN_COUNT = 20  # as in `thresher.preprocessing.UnitVarianceScaler`
@@ -65,11 +65,11 @@ class ColumnScales:
             rows += block.rows
             keys = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
             sizes = np.abs(np.asarray(block.native.values, np.float64))
-            if not np.isfinite(sizes).all():
-                row = int(
-                    np.searchsorted(block.native.starts, np.argmin(np.isfinite(sizes)), "right")
-                )
-                raise DataError(f"{block.place(row - 1)}: a value is not finite")
+            bad = np.flatnonzero(~np.isfinite(sizes))
+            if len(bad):
+                starts = np.asarray(block.native.starts)
+                row = int(np.searchsorted(starts, bad[0], side="right")) - 1
+                raise DataError(f"{block.place(row)}: a value is not finite")
             sums.add(keys[sizes > 0], sizes[sizes > 0])
         keys, counts, squares, largest = sums.result()
         if how == "max":
@@ -299,10 +299,8 @@ def refuse_scaled(source: Any, owner: str, why: str) -> None:
         The end of the message.
     """
     if isinstance(source, ScaledSource):
-        scale: Setting = setting("scale", source.how, call="scan")
-        raise ParameterError(
-            (scale, f" cannot be used here: {why}"), owner=owner, parameter="scale"
-        )
+        what = setting("scale", source.how, call="scan"), f" cannot be used here: {why}"
+        raise ParameterError(what, owner=owner, parameter="scale", value=source.how)
 
 
 def same_scale(source: Any, valid: Any) -> Any:
