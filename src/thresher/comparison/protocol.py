@@ -65,6 +65,13 @@ class CompareProgress(NamedTuple):
     seconds: float
     row: RuleResult | None = None
 
+    def __str__(self) -> str:
+        doing = self.doing
+        if doing in ("search", "orders"):
+            order = f"order {self.number} of {self.orders}"
+            doing = "choosing parameters" if doing == "search" else order
+        return f"rule {self.place} of {self.rules}, {self.title}: {doing}"
+
 
 @dataclass
 class ComparisonRun:

@@ -28,6 +28,7 @@ from thresher.data import is_source
 from thresher.data.block import Block
 from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
+from thresher.data.scaled import refuse_scaled
 from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
@@ -231,6 +232,8 @@ def rows_of(
         Weights of the rows.
     """
     if is_source(X):
+        for source in (X, X_test):
+            refuse_scaled(source, "compare", "compare has its own parameter `scale`")
         if any(given is not None for given in (y, y_test, weights, weights_test)):
             raise ParameterError(
                 "a source has its own labels and weights; do not give y, y_test or weights",

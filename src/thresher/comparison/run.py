@@ -17,6 +17,7 @@ from thresher.comparison.rows import SCALES, rows_of
 from thresher.errors import ParameterError, setting
 from thresher.losses import canonical_loss
 from thresher.model.supports import is_whole
+from thresher.progress.verbose import StatusLine
 from thresher.training.lanes import threads_of
 
 _CHOICES = ("best", "sparsest")
@@ -42,6 +43,7 @@ def compare(
     checkpoint: str | PathLike[str] | None = None,
     callback: Callable[[CompareProgress], Any] | None = None,
     n_jobs: int = 1,
+    verbose: int = 0,
 ) -> Comparison:
     """Compare all rules, and the usual controls, on one data set.
 
@@ -94,6 +96,8 @@ def compare(
     n_jobs : int, default=1
         Number of threads of the searches; -1: one for each processor. Timed fits run one at a time.
         Results do not depend on it.
+    verbose : int, default=0
+        1: print progress to standard error.
 
     Returns
     -------
@@ -150,8 +154,15 @@ def compare(
     if not named:
         names = [name for name in names if rows.kind in CANDIDATES[name].tasks]
     all_folds = rows.folds(folds, seed)
-    run = ComparisonRun(rows, settings, all_folds, saved, callback, n_jobs, len(names))
-    found = [run.run_rule(name, place, named) for place, name in enumerate(names, 1)]
+    with StatusLine(verbose) as line:
+
+        def tell(progress: CompareProgress) -> None:
+            line.show(str(progress), (progress.place - 1) / progress.rules)
+            if callback is not None:
+                callback(progress)
+
+        run = ComparisonRun(rows, settings, all_folds, saved, tell, n_jobs, len(names))
+        found = [run.run_rule(name, place, named) for place, name in enumerate(names, 1)]
     if all(row.skipped for row in found):
         why = "; ".join(f"{row.rule}: {row.skipped}" for row in found)
         raise ParameterError(

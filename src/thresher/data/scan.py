@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.parts import parts_of
 from thresher.data.read_options import ReadOptions
+from thresher.data.scaled import ScaledSource
 from thresher.data.source import Source
 
 
@@ -28,6 +29,7 @@ def scan(
     threads: int | None = None,
     on_bad_line: str = "error",
     labelled: bool = True,
+    scale: str | None = None,
 ) -> Source:
     r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -70,6 +72,11 @@ def scan(
     labelled : bool
         Whether rows of tables have labels. False for rows to predict: columns of labels and
         weights, and columns to ignore, may be missing, and are not read.
+    scale : {"variance", "max"}, optional
+        For training: divide each column by its root mean square about zero, as
+        `thresher.preprocessing.UnitVarianceScaler` does, or by its largest absolute value. This
+        reads the rows once more. The weights of the model are divided by the same numbers, so
+        predicting needs no scaling; see docs/scale.md.
 
     Returns
     -------
@@ -102,4 +109,5 @@ def scan(
         on_bad_line=on_bad_line,
         labelled=labelled,
     )
-    return Source(parts_of(files, reading), reading)
+    source = Source(parts_of(files, reading), reading)
+    return source if scale is None else ScaledSource(source, scale)

@@ -77,6 +77,11 @@ class Source:
         self._reads = 0
 
     @property
+    def plain(self) -> Source:
+        """The source itself; of a source with scaled columns, the one without scaling."""
+        return self
+
+    @property
     def bits(self) -> int | None:
         """The number of bits of feature numbers that are used; None: all."""
         return self.reading.bits

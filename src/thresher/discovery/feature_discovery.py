@@ -18,22 +18,17 @@ from thresher.data import is_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
+from thresher.data.scaled import refuse_scaled
 from thresher.data.source import Source
-from thresher.discovery import checkpointing
+from thresher.discovery import checkpointing, inputs
 from thresher.discovery.centring import CentredRows
 from thresher.discovery.decision import Decision, Options
 from thresher.discovery.evidence import Evidence
-from thresher.discovery.inputs import (
-    groups_of_rows,
-    labels_of_rows,
-    labels_of_source,
-    plan_of,
-    shuffled_source,
-)
 from thresher.discovery.predictions import RefittedPredictions
 from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
 from thresher.errors import ParameterError
+from thresher.progress.verbose import shown
 from thresher.training.lanes import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
@@ -101,6 +96,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         the number of features is not known before a source is read (a source without `bits`).
     random_state : int, RandomState or None
         Decides folds, redraws, and the order of rows in memory.
+    verbose : int, default=0
+        1: print progress to standard error.
 
     Attributes
     ----------
@@ -150,6 +147,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     """
 
     _readings: Readings | None
+    verbose = 0  # of discoveries pickled before it existed
 
     def __init__(
         self,
@@ -167,6 +165,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.fdr = fdr
         self.expected_false = expected_false
@@ -181,6 +180,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------
 
@@ -229,10 +229,10 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         self
         """
         run = RunOptions.of(observer, checkpoint, every, resume)
-        with all_or_nothing(self):
+        with all_or_nothing(self), shown(run, self.verbose) as run:
             source, labels, of_rows = self._input(X, y, sample_weight, groups, classes)
-            plan = plan_of(self, source, labels)
-            source = shuffled_source(self, source, plan)
+            plan = inputs.plan_of(self, source, labels)
+            source = inputs.shuffled_source(self, source, plan)
             jobs = threads_of(self.n_jobs, self._owner)
             readings = Readings(plan, labels, jobs, self.memory_limit)
             readings.seeded = self.random_state is not None
@@ -272,9 +272,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             first = readings is None
             X, y, weights = self._rows(X, y, sample_weight, reset=first, least=1)
             if readings is None:
-                labels = labels_of_rows(self, y, classes)
+                labels = inputs.labels_of_rows(self, y, classes)
                 source = MatrixSource(X, y, weights)
-                plan = plan_of(self, source, labels, form="stream")
+                plan = inputs.plan_of(self, source, labels, form="stream")
                 readings = Readings(plan, labels, threads_of(self.n_jobs, self._owner))
             else:
                 source = MatrixSource(X, y, weights)
@@ -300,16 +300,17 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
                 raise ParameterError(
                     "a source has its own labels and weights; give only X", owner=self._owner
                 )
+            refuse_scaled(X, self._owner, "the evidence does not depend on the scale of columns")
             if X.multilabel:
                 raise ParameterError("rows must have one label each", owner=self._owner)
             self.__dict__.pop("feature_names_in_", None)
-            return X, labels_of_source(self, X, classes), None
+            return X, inputs.labels_of_source(self, X, classes), None
         X, y, weights = self._rows(X, y, sample_weight, reset=True)
-        labels = labels_of_rows(self, y, classes)
+        labels = inputs.labels_of_rows(self, y, classes)
         source = (MatrixSource if self.form == "stream" else CentredRows)(X, y, weights)
         if groups is None:
             return source, labels, None
-        return source, labels, groups_of_rows(self, groups, X.shape[0])
+        return source, labels, inputs.groups_of_rows(self, groups, X.shape[0])
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2

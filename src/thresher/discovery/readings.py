@@ -172,7 +172,11 @@ class Readings:
                     self.position = visit.end
                     self.blocks += 1
                     options.observer.tell(
-                        "reading", number=self.phase + 1, readings=len(phases), examples=self.rows
+                        "reading",
+                        number=self.phase + 1,
+                        readings=len(phases),
+                        examples=self.rows,
+                        rows=source.rows,
                     )
                     if options.observer.stops():
                         checkpointing.interrupt(self, source, options)

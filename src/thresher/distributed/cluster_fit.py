@@ -37,7 +37,8 @@ from thresher.errors import ParameterError, setting
 from thresher.health.watch import NoSignalWarning
 from thresher.model.evidence import no_signal_text
 from thresher.rules import core_args
-from thresher.training.fitting import without_weights
+from thresher.rules.parameter import UNRECORDED
+from thresher.training.no_weights import without_weights
 from thresher.training.observer import Observer
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.seeds import stream_seed
@@ -178,7 +179,7 @@ class ClusterFit:
         scale = self._scale()
         if before is not None and (before.survey is None or before.survey.targets is None):
             scale = None  # as in version 0.1.0
-        free = ("callback", *core_args.OF_THE_FIT)
+        free = ("callback", *UNRECORDED, *core_args.OF_THE_FIT)
         values = {k: v for k, v in self._params.items() if k not in free}
         options = {"mode": self.mode, "rule": self.estimator.rule, "ranges": ranges}
         options |= self._given_options | {"seed": self._seed}

@@ -27,7 +27,7 @@ from thresher.distributed.splitting import (
     split_evenly,
     split_lines,
 )
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,12 @@ def find_shards(
     FileNotFoundError
         A file does not exist, or a glob matches none.
     """
+    if (reading or {}).get("scale") is not None:
+        raise ParameterError(
+            (setting("scale"), " cannot be used on a cluster: use a rule that does not depend on "
+             "the scale of columns, or scale the rows before"),
+            parameter="scale",
+        )  # fmt: skip
     for name, value in (("parts", parts), ("most", most)):
         if value is not None and not (type(value) is int and value >= 1):
             raise ParameterError(parameter=name, value=value, allowed="a whole number of 1 or more")

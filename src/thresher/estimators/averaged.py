@@ -77,6 +77,7 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -156,6 +157,7 @@ class AveragedSGDRegressor(_Centred, StreamingRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 

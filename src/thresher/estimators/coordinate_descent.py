@@ -220,6 +220,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         class_weight: Any = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -268,5 +269,6 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         fit_intercept: bool = True,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())

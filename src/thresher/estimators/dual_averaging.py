@@ -60,6 +60,7 @@ class DualAveragingClassifier(StreamingClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -111,5 +112,6 @@ class DualAveragingRegressor(StreamingRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())

@@ -80,6 +80,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         tol: float | None = 1e-4,
         fit_intercept: bool = True,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 

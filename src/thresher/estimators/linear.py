@@ -26,6 +26,7 @@ from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pi
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
 from thresher.model.model import Model, Output, Progress
+from thresher.progress.verbose import shown
 from thresher.rules import RULES, core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
@@ -129,7 +130,7 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
         self
         """
         options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
-        with all_or_nothing(self):
+        with all_or_nothing(self), shown(options, self.verbose, self.passes) as options:
             self.__dict__.pop("_sparse_coef", None)
             if classes is not None and (not is_source(X) or self.task == "regressor"):
                 why = "a regression has no classes" if self.task == "regressor" else "y has them"

@@ -77,6 +77,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 

@@ -63,6 +63,7 @@ class OnePassClassifier(StreamingClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -116,5 +117,6 @@ class OnePassRegressor(StreamingRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import is_source
 from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, TwoClasses
+from thresher.data.matrix_source import MatrixSource
+from thresher.data.scaled import same_scale
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError
@@ -25,6 +26,7 @@ from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
 from thresher.training.target_scale import TargetScale
+from thresher.training.unscaled import unscaled
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -40,9 +42,12 @@ class WholeMatrixEstimator(LinearEstimator):
                 owner=type(self).__name__,
             )
         check = label_check(self.task, self._loss(), classes)
+        eval_set = same_scale(source, self._valid_source(eval_set, separate=True))
         rows = gather(source, check)
         X, seen = rows.compact() if source.named else (rows.matrix(), None)
-        if eval_set is not None and is_source(eval_set):
+        if isinstance(eval_set, MatrixSource):
+            eval_set = (eval_set.block.X, eval_set.block.labels)
+        elif eval_set is not None:
             others = gather(eval_set, check, source.kinds)
             columns = np.arange(X.shape[1]) if seen is None else seen
             eval_set = (others.matrix_of(columns), tidy(others.labels))
@@ -93,7 +98,7 @@ def of_source(
     if names and source.named and source.rereadable:
         keys = np.unique(np.concatenate([output.keys for output in state.learned()]))
         state.names = source.names(keys.tolist(), state.kinds) or None
-    return state
+    return unscaled(state, source)
 
 
 def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) -> FittedState:

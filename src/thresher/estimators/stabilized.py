@@ -123,6 +123,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         class_weight: Any = None,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -203,7 +204,8 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
         had_signal = [learner.has_signal() for learner in self._learners]
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
-        stages = Stages(self._fitted.params, self.history_, run, learners)
+        rows = X.shape[0] * passes
+        stages = Stages(self._fitted.params, self.history_, run, learners, rows)
         while stages.output < len(learners):
             batch.set_targets(targets[stages.output], weights)
             learners[stages.output].learn(

@@ -15,6 +15,18 @@ from thresher.training.solver_run import SolverRun, State
 class Stages:
     """The progress of one call of fit or partial_fit: one output after the other, in stages.
 
+    Parameters
+    ----------
+    params : mapping
+        The parameters of the learners.
+    history : sequence of Progress
+        Records of earlier calls.
+    run : SolverRun
+    learners : sequence of StabilizedLearner
+        One for each output.
+    rows : int
+        Rows that a path of an output learns at most, in all passes.
+
     Attributes
     ----------
     output : int
@@ -29,6 +41,7 @@ class Stages:
         history: Sequence[Progress],
         run: SolverRun,
         learners: Sequence[_core.StabilizedLearner],
+        rows: int,
     ) -> None:
         self.params, self.run, self.learners = params, run, learners
         self.output = 0
@@ -39,8 +52,10 @@ class Stages:
         self._warned = False
         self._kept: Callable[[], State] | None = None  # the state between the last two stages
         self._before = history[-1].examples if history else 0
+        self._rows, self._stage, self._done = max(rows, 1), 0, 0.0
         if run.resumed is not None:
             self._resume(*run.resumed)
+        self._tell()
 
     def record_stage(self, stage: _core.Stage) -> bool:
         """Record a stage of an output; return whether to continue."""
@@ -48,6 +63,7 @@ class Stages:
             # Before the first stage the number of features is chosen. If that is interrupted, the
             # checkpoint has only the finished outputs.
             self.run.stop_if_asked(self._kept or self._state)
+            self._tell()
             return True
         loss, weight = stage.loss_sum - self._recorded[0], stage.weight_sum - self._recorded[1]
         self._recorded = stage.loss_sum, stage.weight_sum
@@ -60,7 +76,20 @@ class Stages:
             nonzeros=self._nonzeros + stage.stable,
             rate=self._rate,
         )
+        self._stage = stage.number
+        self._done = min(1.0, (stage.rows - self._before) / self._rows)
+        self._tell()
         return not self.run.stopped
+
+    def _tell(self) -> None:
+        """Tell the observer which output and stage is being trained."""
+        self.run.observer.tell(
+            "stage",
+            output=min(self.output + 1, len(self.learners)),
+            outputs=len(self.learners),
+            stage=self._stage,
+            done=(self.output + self._done) / len(self.learners),
+        )
 
     def between_stages(self, unfinished: Callable[[], bytes]) -> None:
         """Stop if the observer says so, or write a checkpoint if it is due.
@@ -84,9 +113,11 @@ class Stages:
         """Count the nonzeros of the finished output, and start the next."""
         self._nonzeros += len(self.learners[self.output].weights()[0])
         self._recorded, self.unfinished, self._kept = (0.0, 0.0), None, None
+        self._stage, self._done = 0, 0.0
         if self.run.history:
             self.run.history[-1] = self.run.history[-1]._replace(nonzeros=self._nonzeros)
         self.output += 1
+        self._tell()
         if self.output < len(self.learners):
             self.run.checkpoint_if_due(self._state)
 

@@ -91,6 +91,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -155,5 +156,6 @@ class TruncatedGradientRegressor(Certified, StreamingRegressor):
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())

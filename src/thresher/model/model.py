@@ -284,7 +284,7 @@ class Model(OneRowPredictions):
         """
         predictor = RawPredictor(self)
         kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
-        for block in source.blocks(dtype="float64", kinds=kinds):
+        for block in source.plain.blocks(dtype="float64", kinds=kinds):
             yield block, predictor.of_block(block)
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -23,6 +23,7 @@ from thresher.estimators.solvers import label_check, of_source
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 from thresher.model.supports import is_whole
+from thresher.progress.verbose import shown
 from thresher.race.candidates import Candidate, candidate_named, for_one_reading
 from thresher.race.choice import judged
 from thresher.race.contest import Contest, FinalObserver, QuietObserver, run
@@ -54,6 +55,7 @@ class RaceEstimator(LinearEstimator):
     folds: int
     n_jobs: int | None
     random_state: Any
+    verbose: int = 0  # estimators pickled before it existed do not have it
 
     # set by fitting
     best_estimator_: Any
@@ -97,7 +99,7 @@ class RaceEstimator(LinearEstimator):
         self
         """
         options = RunOptions.of(observer, names=names)
-        with all_or_nothing(self):
+        with all_or_nothing(self), shown(options, self.verbose) as options:
             self.__dict__.pop("_sparse_coef", None)
             self._check()
             if is_source(X):

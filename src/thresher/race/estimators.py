@@ -43,6 +43,8 @@ class SparseClassifier(RaceEstimator, MultilabelClassifier):
         Number of folds that are fitted at the same time, in threads; -1 is one per processor.
         Results do not depend on it.
     random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1: print each candidate, and the progress of the final fit, to standard error.
 
     Attributes
     ----------
@@ -93,6 +95,7 @@ class SparseClassifier(RaceEstimator, MultilabelClassifier):
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())
 
@@ -130,6 +133,8 @@ class SparseRegressor(RaceEstimator, LinearRegressor):
         Number of folds that are fitted at the same time, in threads; -1 is one per processor.
         Results do not depend on it.
     random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1: print each candidate, and the progress of the final fit, to standard error.
 
     Attributes
     ----------
@@ -175,5 +180,6 @@ class SparseRegressor(RaceEstimator, LinearRegressor):
         folds: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self._set(locals())

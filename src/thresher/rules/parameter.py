@@ -177,7 +177,18 @@ COMMON: dict[str, Parameter] = {
         kind="object",
         optional=True,
     ),
+    "verbose": Parameter(
+        "1: `fit` prints progress to standard error, as a line that is overwritten on a terminal, "
+        "else as lines from time to time. Results do not depend on it.",
+        0,
+        kind="integer",
+        low=0,
+        high=2**31,
+    ),
 }
+
+# Parameters that change neither the model nor what a model file or a checkpoint says of it.
+UNRECORDED = ("verbose",)
 
 # Common parameters that rules without row-by-row learning do not have.
 ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from thresher.errors import DivergenceError, ParameterError
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model.frontier import Place, frontier_of
 from thresher.model.model import Model
+from thresher.progress.verbose import StatusLine
 from thresher.rules import RULES
 from thresher.search.folds import split_of
 from thresher.search.grid import (
@@ -85,7 +85,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     error_score : float or "raise"
         Score of a model that diverges, or whose scorer fails.
     verbose : int
-        If > 0, print progress to standard error.
+        1: print progress to standard error.
     callback : callable, optional
         Called at intervals with a `thresher.search.SearchProgress`.
 
@@ -243,19 +243,20 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     ) -> Search:
         """Train and score all models, and set the attributes of the results."""
         limit = checked_limit(self.memory_limit)
-        search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
-        readings = search.plan(points)
-        found = search.go(readings)
+        with StatusLine(self.verbose) as line:
+
+            def tell(progress: SearchProgress) -> None:
+                line.show(str(progress), progress.share(splits.source.rows))
+                if self.callback is not None:
+                    self.callback(progress)
+
+            search = Search(estimator, splits, scores, limit, self.n_jobs, tell)
+            readings = search.plan(points)
+            found = search.go(readings)
         self.n_splits_, self.n_readings_ = splits.scored, len(readings)
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self._choose(points, found, refit_metric)
         return search
-
-    def _tell(self, progress: SearchProgress) -> None:
-        if self.verbose:
-            print(progress, file=sys.stderr, flush=True)
-        if self.callback is not None:
-            self.callback(progress)
 
     def _refit(self, *rows: Any, **fit_params: Any) -> None:
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))

@@ -20,6 +20,7 @@ from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.model.model import Model
+from thresher.progress.verbose import StatusLine
 from thresher.search.folds import split_of
 from thresher.search.gravities import default_gravities, gravity_name, gravity_scale_of, is_scaled
 from thresher.search.grid import (
@@ -83,6 +84,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         models need more, they train in groups.
     callback : callable, optional
         Called at intervals with a `SearchProgress`.
+    verbose : int, default=0
+        1: print progress to standard error.
 
     Attributes
     ----------
@@ -128,6 +131,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
     True
     """
 
+    verbose = 0  # of paths pickled before it existed
+
     # Set by fit.
     param_name_: str
     gravities_: NDArray[np.float64]
@@ -155,6 +160,7 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         callback: Callable[[SearchProgress], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.gravities = gravities
@@ -163,6 +169,7 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.callback = callback
+        self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------
 
@@ -256,8 +263,15 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
     ) -> tuple[_Results, dict[int, Any]]:
         """Return the results by gravity and fold, and the estimators of all rows."""
         limit = checked_limit(self.memory_limit)
-        search = Search(estimator, splits, scores, limit, self.n_jobs, self._tell)
-        return search.go(search.plan(points)), search.models
+        with StatusLine(self.verbose) as line:
+
+            def tell(progress: SearchProgress) -> None:
+                line.show(str(progress), progress.share(splits.source.rows))
+                if self.callback is not None:
+                    self.callback(progress)
+
+            search = Search(estimator, splits, scores, limit, self.n_jobs, tell)
+            return search.go(search.plan(points)), search.models
 
     def _fit_source(
         self, source: Source, given: NDArray[np.float64] | None, classes: Any
@@ -279,10 +293,6 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         if source.named and source.rereadable:
             name_features(list(models.values()), source)
         return folds, found, models
-
-    def _tell(self, progress: SearchProgress) -> None:
-        if self.callback is not None:
-            self.callback(progress)
 
     def _points(
         self,

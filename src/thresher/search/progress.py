@@ -38,6 +38,19 @@ class SearchProgress(NamedTuple):
     seconds: float
     losses: dict[int, float]
 
+    def share(self, rows: int | None) -> float | None:
+        """Return the share of the search that is done; None if the number of rows is unknown.
+
+        Parameters
+        ----------
+        rows : int or None
+            Number of rows of a pass.
+        """
+        if not rows:
+            return None
+        done = (self.number - 1 + min(1.0, self.rows / rows)) / (self.passes + 1)
+        return (self.reading - 1 + done) / self.readings
+
     def __str__(self) -> str:
         doing = "scoring" if self.number > self.passes else f"pass {self.number}/{self.passes}"
         group = f"group {self.reading}/{self.readings}, " if self.readings > 1 else ""

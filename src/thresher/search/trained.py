@@ -17,6 +17,7 @@ from thresher.training.fitted import FittedState
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.lanes import LaneTeam
 from thresher.training.trainer import Trainer
+from thresher.training.unscaled import unscaled
 
 
 class TrainedModels:
@@ -72,7 +73,7 @@ class TrainedModels:
         weights = self.outputs.part(self.lanes[i]).outputs(target=params.get("target_nnz"))
         state = self._state(i)
         state.weights, state.names = weights, self._names(weights)
-        return self._estimator(i, state)
+        return self._estimator(i, unscaled(state, self.trainer.source))
 
     def scored(self, i: int, rows: Any, raw: NDArray[np.float64] | None) -> Any:
         """Return the model of a job as an estimator, for a scorer.

@@ -14,6 +14,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import DivergenceError, ParameterError
+from thresher.progress.verbose import StatusLine
 from thresher.rules import RULES
 from thresher.search.grid import OF_THE_RUN, GridPoint, check_searchable, lanes_of, point_of
 from thresher.search.model_groups import ModelJob, places
@@ -111,6 +112,8 @@ class HalfModels(Observer):
     ----------
     seen : SeenFeatures
         The features that occur in a source.
+    line : StatusLine
+        Shows progress.
     """
 
     def __init__(
@@ -148,6 +151,7 @@ class HalfModels(Observer):
             lane_plan.check_bytes(lane_plan.bytes_of(max(plan.width, 1)))
         if isinstance(source, MatrixSource):
             source.chunk = lane_plan.chunk
+        self.line = StatusLine(verbose=0)
         options, records = RunOptions(observer=self), NoRecords()
         self.trainer = Trainer(lane_plan, source, options, records=records)
 
@@ -166,6 +170,7 @@ class HalfModels(Observer):
         """
         if trainer.number == 0 and not trainer.plan.in_memory:
             self.seen.see(trainer.last_block.native)
+        self.line.show(f"{trainer.examples:,} rows, {len(self.outputs)} models")
         each = len(self.jobs[0].lanes)
         for lane, what in enumerate(self.outputs.team.divergences):
             if what:

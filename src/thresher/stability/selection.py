@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
 from thresher.model.density import column_counts
+from thresher.progress.verbose import StatusLine
 from thresher.stability.halves import SelectionCounts, columns_of, count_supports, fit_pair, seeded
 from thresher.stability.lane_fits import checked_lanes
 from thresher.stability.refitted import RefitMixin
@@ -95,6 +96,8 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         Called with a `PairsDone` after each pair, in order. If it returns a true value, selection
         ends with the pairs done so far, and labels are not permuted. It is not called for permuted
         labels.
+    verbose : int, default=0
+        1: print the number of pairs done to standard error.
 
     Attributes
     ----------
@@ -152,6 +155,8 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
     1.0
     """
 
+    verbose = 0  # of selectors pickled before it existed
+
     # Set by fit, besides the selection.
     estimator_: Any
     classes_: NDArray[Any]
@@ -171,6 +176,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         n_jobs: int | None = None,
         random_state: Any = None,
         callback: Callable[[PairsDone], Any] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.param_name = param_name
@@ -184,6 +190,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
+        self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------
 
@@ -201,11 +208,11 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         -------
         self
         """
-        with all_or_nothing(self):
-            self._fit(X, y)
+        with all_or_nothing(self), StatusLine(self.verbose) as line:
+            self._fit(X, y, line)
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
+    def _fit(self, X: Any, y: Any, line: StatusLine) -> None:
         settings = self._checked_settings()
         X, y = validate_data(
             self,
@@ -228,6 +235,10 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
             for supports in halves:
                 sizes.append(count_supports(counts, supports))
             done = PairsDone(len(sizes) // 2, self.pairs, float(np.mean(sizes)))
+            line.show(
+                f"pair {done.done} of {done.pairs}: {done.n_selected_mean:.1f} features per fit",
+                done.done / done.pairs / (1 + len(permuted)),
+            )
             if self.callback is not None and self.callback(done):
                 permuted = []
                 break
@@ -236,7 +247,10 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         self._select(counts, column_counts(X)[0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # for example: all weights are zero
-            found = [self._without_signal(X, y, strata, settings, seed) for seed in permuted]
+            found = []
+            for number, seed in enumerate(permuted, 1):
+                line.show(f"permuted labels, {number} of {len(permuted)}")
+                found.append(self._without_signal(X, y, strata, settings, seed))
         self._compare(found)
         if hasattr(self, "estimator_"):
             del self.estimator_

@@ -19,6 +19,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.model.density import column_counts
+from thresher.progress.verbose import StatusLine
 from thresher.search.grid import GridPoint, check_single_labels
 from thresher.search.model_groups import checked_limit
 from thresher.stability.halves import SelectionCounts, count_supports, seeded
@@ -82,6 +83,8 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         need more, MemoryError is raised; before training, if the number of features is known.
     random_state : int, RandomState or None, default=None
         Seed of the halves and of the shuffling.
+    verbose : int, default=0
+        1: print the number of rows learned to standard error.
 
     Attributes
     ----------
@@ -140,6 +143,8 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     1.0
     """
 
+    verbose = 0  # of selectors pickled before it existed
+
     # Set by fit, besides the selection.
     classes_: NDArray[Any]
     n_rows_: int
@@ -158,6 +163,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.param_name = param_name
@@ -169,6 +175,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     # ---- fitting -------------------------------------------------------------------------------
 
@@ -229,7 +236,8 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
             limit = checked_limit(self.memory_limit)
             halves = HalfModels(plan, source, points, membership, rows, limit, self.n_jobs, nulls)
             try:
-                halves.trainer.run()
+                with StatusLine(self.verbose) as halves.line:
+                    halves.trainer.run()
                 self.n_rows_ = sum(assigner.counts.values())
                 if is_source(X):
                     self.n_features_in_ = halves.trainer.capacity.width

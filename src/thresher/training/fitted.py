@@ -14,6 +14,7 @@ from thresher.health.watch import DivergenceWatch
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Output, Progress
 from thresher.rules import core_args
+from thresher.rules.parameter import UNRECORDED
 from thresher.training.hooks import Hooks
 from thresher.training.name_cache import NameCache
 from thresher.training.outputs import Outputs
@@ -171,6 +172,8 @@ class FittedState:
         evidence = extras.get("evidence")  # why() needs the names of all its features
         keys = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
         parameters = {"rule": self.rule, **params, **self.params, **self.reading}
+        for name in UNRECORDED:
+            parameters.pop(name, None)
         if self.multilabel:
             parameters["multilabel"] = True
         if self.kinds:

@@ -14,6 +14,7 @@ from thresher.data.arrays import nonzeros
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
+from thresher.data.scaled import refuse_scaled, same_scale
 from thresher.errors import ParameterError, ReadOnceError, setting
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import Task
@@ -24,6 +25,7 @@ from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
 from thresher.training.name_cache import NameCache
+from thresher.training.no_weights import without_weights
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
@@ -31,12 +33,10 @@ from thresher.training.refit import Refit, message_of, obstacle, refit
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
 from thresher.training.trainer import Trainer
+from thresher.training.unscaled import check_scaled, unscaled
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-
-
-NO_WEIGHTS = "all weights are zero"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Specification:
             return params
         if before.final:
             raise ParameterError(
-                "was trained on a cluster or in a search, and its training cannot continue",
+                "was trained on a cluster, in a search or with scaled columns, and its training "
+                "cannot continue",
                 owner=self.owner,
                 hint=("fit again without ", setting("warm_start")),
             )
@@ -164,6 +165,8 @@ def fit(
         Format of the labels; by default that of the source.
     """
     requested = spec.checked(before)
+    check_scaled(source, spec.params, spec.owner)
+    valid = same_scale(source, valid)
     if run.checkpoint is not None and run.every < float("inf"):
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
@@ -206,6 +209,7 @@ def fit(
     except Stopped:  # while rows were read again
         trainer.interrupt()
     last = state.history[-1] if state.history else None
+    state = unscaled(state, source)
     empty = isinstance(source, MatrixSource) and nonzeros(source.block.X) == 0
     if last is not None and last.nonzeros == 0 and not empty:
         run.observer.warn(without_weights(spec.owner, RULES[spec.rule].penalty))
@@ -235,6 +239,7 @@ def learn_once(
         The mean of the rows to come, if rows are centred.
     """
     requested = spec.checked(before)
+    refuse_scaled(source, spec.owner, "partial_fit sees each row once; use fit")
     plan = spec.plan(source, before, classes=classes, known=known, once=True)
     capacity = _capacity(plan, before)
     outputs = None if before is None else _for_any_feature(before.outputs, plan, capacity)
@@ -298,19 +303,6 @@ def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
         nonzeros = sum(len(output.keys) for output in found.outputs)
         records.history[-1] = last._replace(nonzeros=nonzeros, valid_loss=loss)
     return found
-
-
-def without_weights(owner: str, penalty: str | None = "penalty") -> str:
-    """Return the text of the warning that all weights are zero.
-
-    `penalty` is None if the rule has none.
-    """
-    if penalty is None:
-        return f"{owner}: {NO_WEIGHTS}; the targets are constant, or do not depend on the features"
-    return (
-        f"{owner}: {NO_WEIGHTS}; lower the penalty, or scale the rows "
-        f"(thresher.health.check examines them)"
-    )
 
 
 def _for_any_feature(outputs: Outputs | None, plan: TrainingPlan, capacity: Capacity) -> Outputs:

@@ -58,7 +58,7 @@ class Observer:
 
         Parameters
         ----------
-        event : {"pass", "record", "checkpoint", "resumed", "trained", "candidate", "note"}
+        event : {"pass", "record", "stage", "checkpoint", "resumed", "trained", "candidate", "note"}
             Rules that learn row by row send "pass", rules that need all rows send "record". A race
             of rules (`thresher.SparseClassifier`) sends "candidate".
         **facts

@@ -11,6 +11,7 @@ from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.rules import RULES, core_args
+from thresher.rules.parameter import UNRECORDED
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -26,7 +27,7 @@ _COURSE = (
 
 # Options that may differ between a run and the one that resumes it. `data`, `valid` and `cache` are
 # files in checkpoints of version 0.1.0; digests show whether their content is the same.
-_FREE = ("callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
+_FREE = (*UNRECORDED, "callback", "warm_start", "passes", "n_jobs", "data", "valid", "cache")
 
 
 def identity(trainer: Trainer) -> dict[str, Any]:
@@ -175,9 +176,11 @@ def _check_options(
 ) -> None:
     if before.get("valid") and before["tol"] is None:
         before = {**before, "tol": 0.0}  # version 0.1.0 wrote None for its default of 0
+    if "scale" in before or "scale" in now:  # only with scaled columns
+        before, now = {"scale": None, **before}, {"scale": None, **now}
     for name, value in now.items():
         if name not in _FREE and before.get(name, value) != value:
-            named = setting(name) if name in known else name
+            named = setting(name) if name in known or name == "scale" else name
             raise ModelFileError(
                 (named, f" was {before[name]!r} in the run that wrote it, and is {value!r} "
                  f"now; a resumed run needs the same options"),

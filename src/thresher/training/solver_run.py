@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from thresher.data.targets import Targets
 from thresher.errors import ModelFileError, setting
 from thresher.model.model import Progress
+from thresher.rules.parameter import UNRECORDED
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
@@ -24,7 +25,7 @@ from thresher.training.seeds import seed_of
 
 KIND = "solver"  # the kind of run in checkpoints
 
-_CHANGE_NOTHING = ("callback", "n_jobs")  # parameters that may differ in a resumed run
+_CHANGE_NOTHING = (*UNRECORDED, "callback", "n_jobs")  # parameters that may differ in a resumed run
 
 State = tuple[dict[str, Any], Sequence[bytes]]  # values for JSON, and bytes
 

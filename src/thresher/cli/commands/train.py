@@ -16,6 +16,7 @@ from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.default_rule import default_rule
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.cli.steps.resume import with_saved_options
+from thresher.data.scaled import ScaledSource
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -62,6 +63,7 @@ def train(options: TrainOptions) -> int:
 
         made = cached(source, options.cache, options.reading, observer, spec)
         source = observer.watched(made)
+    source = scaled(options, source, observer)
     run = {
         "eval_set": _valid(options, observer),
         "observer": observer,
@@ -103,6 +105,13 @@ def opened(options: TrainOptions, observer: TrainingProgress, *outputs: str | No
     source = observer.watched(scan(list(options.data), **options.reading))
     source.refuse_outputs(*outputs, options.cache, quarantine_of(options.reading))
     return source
+
+
+def scaled(options: TrainOptions, source: Source, observer: TrainingProgress) -> Source:
+    """Return the source with scaled columns, if --scale was given."""
+    return (
+        source if options.scale is None else observer.watched(ScaledSource(source, options.scale))
+    )
 
 
 def _valid(options: TrainOptions, observer: TrainingProgress) -> Source | None:

@@ -30,7 +30,7 @@ _TASKS: dict[str | None, Task] = {
 # Options that say what the race finds out, or that need a run with checkpoints.
 _NOT_FOR_RACES = (
     "passes", "shuffle", "store", "valid", "tol", "patience", "checkpoint", "every", "resume",
-    "keep_checkpoint",
+    "keep_checkpoint", "scale",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import time
 from itertools import product
 from typing import Any
 
-from thresher.cli.commands.train import opened
+from thresher.cli.commands.train import opened, scaled
 from thresher.cli.options.grid import grid_of
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import task_of
@@ -56,6 +56,7 @@ def _tune(options: TuneOptions) -> None:
     check_probabilities({scoring.removeprefix("neg_"): named["score"]}, points)
     if options.cache is not None:
         source = observer.watched(cached(source, options.cache, options.reading, observer, spec))
+    source = scaled(options, source, observer)
     classes = labels_of(options) if task == "classifier" else None
     classes = None if classes == "arriving" else classes
     folds = (options.folds or 5) if source.rereadable else 0

@@ -230,6 +230,18 @@ Cache = Annotated[
         show_default=False,
     ),
 ]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="HOW",
+        help="Divide each column before learning: variance: by its root mean square. max: by its "
+        "largest absolute value. The data are read once more. The weights of the model are for "
+        "columns as they are. The rule one-pass does not need it. Default: no scaling.",
+        rich_help_panel=LEARNING,
+        show_default=False,
+    ),
+]
 Html = Annotated[
     str | None,
     typer.Option(

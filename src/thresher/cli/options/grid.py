@@ -17,7 +17,7 @@ from thresher.rules.parameter import Parameter
 SHARED = frozenset(
     (
         *("epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
-        *("class_weight", "warm_start", "random_state", "callback", "n_jobs"),
+        *("class_weight", "warm_start", "random_state", "callback", "n_jobs", "verbose"),
         *("center", "certify", "levels", "max_density", "target_nnz", "refit"),
     )
 )

@@ -51,6 +51,7 @@ class TrainOptions:
     tolerance: float | None = None
     budget: str | None = None
     html: str | None = None
+    scale: str | None = None
 
     def __post_init__(self) -> None:
         """Give the loss our name, not that of scikit-learn."""

@@ -19,7 +19,7 @@ from thresher.rules.parameter import Parameter
 # No option is generated for these: they are Python objects, or all rules share their option.
 _NOT_GENERATED = frozenset(
     (
-        *("callback", "warm_start", "levels", "certify"),
+        *("callback", "verbose", "warm_start", "levels", "certify"),
         *("class_weight", "random_state", "n_jobs", "passes", "shuffle"),
         *("store", "loss", "tol", "patience"),
     )

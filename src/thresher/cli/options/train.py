@@ -25,6 +25,7 @@ from thresher.cli.options.arguments import (
     Ngrams,
     OnBadLine,
     Quiet,
+    Scale,
     Seed,
     Shuffle,
     Store,
@@ -82,6 +83,7 @@ def train(
         ),
     ] = None,
     shuffle: Shuffle = False,
+    scale: Scale = None,
     seed: Seed = None,
     store: Store = None,
     valid: Annotated[
@@ -279,6 +281,6 @@ def train(
         data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
         keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
-        tolerance, budget, html,
+        tolerance, budget, html, scale,
     )  # fmt: skip
     raise typer.Exit(run(options))

@@ -27,6 +27,7 @@ from thresher.cli.options.arguments import (
     Ngrams,
     OnBadLine,
     Quiet,
+    Scale,
     Seed,
     Text,
     Threads,
@@ -127,6 +128,7 @@ def tune(
             rich_help_panel=LEARNING,
         ),
     ] = False,
+    scale: Scale = None,
     seed: Seed = 0,
     store: Annotated[
         str,
@@ -175,6 +177,6 @@ def tune(
         passes=passes, shuffle=shuffle, seed=seed, store=store, multiclass=multiclass,
         classes=classes, class_weight=class_weight, cache=cache, names=names, json=json,
         quiet=quiet, grid=grid, folds=folds, scoring=scoring, sparsest=sparsest, memory=memory,
-        html=html,
+        html=html, scale=scale,
     )  # fmt: skip
     raise typer.Exit(run(options))

@@ -38,6 +38,7 @@ _HINTS = {  # replace the hint of the error
 _READ_ONCE = {
     "bits": "the number of features must be known in advance: {} needs --bits, or --cache FILE",
     "center": "--center must read the rows twice: {} needs --cache FILE",
+    "scale": "--scale must read the rows twice: {} needs --cache FILE",
     "form": "two readings of {} need --cache FILE; --form stream needs one reading",
     "classes": "several classes from {} need --classes, or --cache FILE to find them",
 }

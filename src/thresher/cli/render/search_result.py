@@ -27,7 +27,7 @@ from thresher.search.search import Search
 _NOT_LISTED = frozenset(
     (
         *("loss", "passes", "shuffle", "random_state", "store", "dtype", "callback", "n_jobs"),
-        *("warm_start", "tol", "patience"),
+        *("warm_start", "tol", "patience", "verbose"),
     )
 )
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from thresher.cli.options.parsed import TrainOptions
-from thresher.cli.render.columns import Column, heading_of, line_of, number_or_blank
 from thresher.cli.render.progress import TrainingProgress
 from thresher.cli.render.texts import size
 from thresher.distributed.engine.loop import StageReport
+from thresher.progress.columns import LOSS, Column, heading_of, line_of, number_or_blank
 
 
 def _slowest(facts: Mapping[str, Any]) -> str:
@@ -22,7 +22,7 @@ def _slowest(facts: Mapping[str, Any]) -> str:
 COLUMNS = (
     Column("stage", 7, number_or_blank("stage", "")),
     Column("rows", 12, number_or_blank("rows", ",")),
-    Column("loss", 10, number_or_blank("loss", ".4f")),
+    LOSS,
     Column("nonzeros", 12, number_or_blank("nonzeros", ",")),
     Column("rows/s", 12, number_or_blank("rows_per_second", ",")),
     Column("sent", 10, lambda facts: size(facts["bytes"])),  # between workers

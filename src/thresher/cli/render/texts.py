@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from thresher.progress.texts import duration as duration
+
 
 def as_json(facts: dict[str, Any]) -> str:
     """Return one line of JSON; infinite numbers and NaN become null."""
@@ -14,24 +16,6 @@ def as_json(facts: dict[str, Any]) -> str:
         for name, value in facts.items()
     }
     return json.dumps(known, allow_nan=False)
-
-
-def duration(seconds: float | None) -> str:
-    """Return a duration in a short form.
-
-    Examples
-    --------
-    >>> duration(42), duration(90), duration(7200)
-    ('42 s', '1:30', '2 h 00')
-    """
-    if seconds is None:
-        return ""
-    whole = int(seconds + 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02}"
-    return f"{whole // 3600} h {whole % 3600 // 60:02}"
 
 
 def size(count: float) -> str:

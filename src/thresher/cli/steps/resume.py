@@ -64,6 +64,7 @@ def with_saved_options(options: TrainOptions) -> TrainOptions:
         store=options.store or saved.get("store"),
         tol=saved.get("tol") if options.tol is None and streams else options.tol,
         patience=options.patience or saved.get("patience"),
+        scale=options.scale or saved.get("scale"),
         class_weight=options.class_weight or _class_weight(saved.get("class_weight")),
         reading={**options.reading, **_reading(options, saved)},
     )
