@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from thresher.discovery import FeatureDiscovery
     from thresher.estimators import *  # noqa: F403
     from thresher.model.model import Feature, Model, Progress, Why, load
+    from thresher.overview import Look, look
     from thresher.plots import (
         ExponentDisplay,
         FeatureDensityDisplay,
@@ -61,6 +62,7 @@ __all__ = [
     "FeatureDiscovery",
     "Interrupted",
     "LearningCurveDisplay",
+    "Look",
     "Model",
     "ModelFileError",
     "Observer",
@@ -85,6 +87,7 @@ __all__ = [
     "distributed",
     "health",
     "load",
+    "look",
     "plots",
     "preprocessing",
     "race",
@@ -113,6 +116,7 @@ _HOMES = {
     "Comparison": "comparison",
     "FeatureDiscovery": "discovery",
     "Interrupted": "training.observer",
+    "Look": "overview",
     "Observer": "training.observer",
     "OnePassSearchCV": "search",
     "Source": "data.source",
@@ -123,6 +127,7 @@ _HOMES = {
     "StreamingStabilitySelection": "stability",
     "UnitVarianceScaler": "preprocessing",
     "compare": "comparison",
+    "look": "overview",
     "scan": "data.scan",
     "stability_score": "stability",
 }

@@ -16,6 +16,7 @@ from thresher.cli.options.convert import convert
 from thresher.cli.options.demo import demo
 from thresher.cli.options.discover import discover
 from thresher.cli.options.inspect import inspect
+from thresher.cli.options.look import look
 from thresher.cli.options.predict import predict
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
@@ -53,7 +54,7 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
 
 
-for _command in (demo, train, tune, compare, discover, predict, inspect, convert):
+for _command in (demo, look, train, tune, compare, discover, predict, inspect, convert):
     app.command(cls=Command, help=_help(_command))(_command)
 
 

@@ -5,6 +5,7 @@ Only the number of rows decides where a table ends, so a resumed run gets the sa
 
 from __future__ import annotations
 
+import io
 import itertools
 import sys
 from bisect import bisect_left, bisect_right
@@ -123,7 +124,8 @@ def _arrow(pa: Any, path: str, span: Span) -> Iterator[Any]:
             with source, pa.ipc.open_file(source) as file:
                 yield from _rows_in(map(file.get_batch, range(file.num_record_batches)), span)
         else:
-            with pa.ipc.open_stream(stream) as messages:
+            # A plain stream may return fewer bytes than a message has.
+            with pa.ipc.open_stream(io.BufferedReader(stream)) as messages:
                 yield from _rows_in(messages, span)
 
 

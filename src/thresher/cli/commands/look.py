@@ -1,0 +1,91 @@
+"""`thresher look`: what files are, before training."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thresher.cli.steps.check_outputs import check_outputs
+from thresher.errors import ParameterError
+from thresher.overview import look as look_at
+
+_TABS = {"tab": "\t", "\\t": "\t", "space": " "}
+_SECONDS = 0.5  # between two lines of progress
+_WAIT = 1.0  # before the first one
+
+
+def look(
+    data: Sequence[str],
+    rows: int | None,
+    all_rows: bool,
+    label: str | None,
+    reading: Mapping[str, Any],
+    as_json: bool,
+    html: str | None,
+    quiet: bool,
+) -> int:
+    """Show what the files are; return the exit code."""
+    if all_rows and rows is not None:
+        raise ParameterError("give --rows or --all, not both")
+    known = dict(reading)
+    delimiter = known.get("delimiter")
+    if delimiter is not None:
+        known["delimiter"] = _TABS.get(delimiter, delimiter)
+        if len(known["delimiter"]) != 1:
+            raise ParameterError(
+                parameter="delimiter", value=delimiter, allowed="one character, or tab"
+            )
+    check_outputs({"--html": html}, {})
+    progress = _Progress(data, quiet)
+    try:
+        found = look_at(
+            list(data),
+            label=label,
+            max_rows=None if all_rows else rows or "auto",
+            on_progress=progress,
+            **known,
+        )
+    finally:
+        progress.close()
+    if html is not None:
+        if any(os.path.exists(one) and os.path.realpath(one) == os.path.realpath(html)
+               for one in data):  # fmt: skip
+            raise ParameterError(f"{html} is an input file: it cannot be an output too")
+        found.report(html)
+    if as_json:
+        print(json.dumps(found.to_json(), allow_nan=False))
+    elif not quiet:
+        print(found)
+    if html is not None and not quiet:
+        print(f"page: {html}", file=sys.stderr)
+    return 0
+
+
+class _Progress:
+    """One line on a terminal that shows how far the reading is."""
+
+    def __init__(self, data: Sequence[str], quiet: bool) -> None:
+        self.shown = sys.stderr.isatty() and not quiet
+        sizes = [os.path.getsize(one) for one in data if os.path.isfile(one)]
+        self.size = sum(sizes) if len(sizes) == len(data) else 0
+        self._began = self._last = time.monotonic()
+        self._written = False
+
+    def __call__(self, rows: int, read: int) -> None:
+        """Show rows and bytes that were read."""
+        now = time.monotonic()
+        if not self.shown or now - self._began < _WAIT or now - self._last < _SECONDS:
+            return
+        share = f", {min(read / self.size, 1.0):.0%}" if self.size and read else ""
+        print(f"\r{rows:,} rows{share}, {now - self._began:.0f} s   ", end="", file=sys.stderr,
+              flush=True)  # fmt: skip
+        self._last, self._written = now, True
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._written:
+            print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,210 @@
+"""Reads tables to look at them: it goes on where training would stop.
+
+Cells of CSV files are strings. Lines with too many or too few cells are counted and left out.
+Bytes that are not text in the encoding are replaced, and counted; so are NUL bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thresher.data.columns import arrow
+from thresher.data.open_streams import open_bytes
+from thresher.data.spans import Span
+from thresher.data.table_files import read_tables
+from thresher.errors import DataError
+from thresher.overview.csv_layout import CsvLayout
+from thresher.overview.sniff import Sniffed
+
+__all__ = ["BATCH_ROWS", "BadLineCount", "read_batches"]
+
+BATCH_ROWS = 8192
+_BLOCK = 1 << 20  # bytes per read, and the longest row
+
+
+@dataclass
+class BadLineCount:
+    """Lines and bytes that cannot be read.
+
+    Attributes
+    ----------
+    lines : int
+        Lines that are left out.
+    first : str
+        Place of the first of them, and what is wrong.
+    undecodable : int
+        Bytes that are not text in the encoding.
+    first_undecodable : str
+        Place of the first of them.
+    nul : int
+        NUL bytes.
+    first_nul : str
+        Place of the first of them.
+    open_quotes : bool
+        Whether a quote is never closed, so that quotes were read as plain characters.
+    """
+
+    lines: int = 0
+    first: str = ""
+    undecodable: int = 0
+    first_undecodable: str = ""
+    nul: int = 0
+    first_nul: str = ""
+    open_quotes: bool = False
+
+    def add(self, place: str, what: str) -> None:
+        """Count a line."""
+        self.lines += 1
+        self.first = self.first or f"{place}: {what}"
+
+
+class _Utf8(io.RawIOBase):
+    """A stream of text in any encoding, as UTF-8 without NUL bytes."""
+
+    def __init__(self, stream: Any, path: str, encoding: str, bad: BadLineCount) -> None:
+        super().__init__()
+        self._stream, self._path, self._bad = stream, path, bad
+        self._plain = encoding == "utf-8"
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = b""
+        self._lines = 0
+        self._ended = False
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; return the number of bytes, 0 at the end."""
+        while not self._ready and not self._ended:
+            piece = self._stream.read(1 << 16)
+            self._ended = not piece
+            self._ready = self._converted(piece or b"")
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _converted(self, piece: bytes) -> bytes:
+        bad = self._bad
+        if self._plain and piece.isascii() and not self._decoder.getstate()[0]:
+            found = piece
+        else:
+            found = self._decoder.decode(piece, self._ended).removeprefix("\ufeff").encode()
+            wrong = found.count(b"\xef\xbf\xbd") - piece.count(b"\xef\xbf\xbd") * self._plain
+            if wrong > 0:
+                bad.undecodable += wrong
+                bad.first_undecodable = bad.first_undecodable or self._place(found, b"\xef\xbf\xbd")
+        if b"\0" in found:
+            bad.nul += found.count(b"\0")
+            bad.first_nul = bad.first_nul or self._place(found, b"\0")
+            found = found.replace(b"\0", b"")
+        self._lines += found.count(b"\n")
+        return found
+
+    def _place(self, found: bytes, what: bytes) -> str:
+        line = self._lines + found[: found.find(what)].count(b"\n") + 1
+        return f"{self._path}:{line}"
+
+
+def read_batches(
+    file: Sniffed, bad: BadLineCount, on_read: Callable[[int], None] = lambda _: None
+) -> Iterator[Any]:
+    """Yield the rows of a table as record batches of at most `BATCH_ROWS` rows.
+
+    Parameters
+    ----------
+    file : Sniffed
+    bad : BadLineCount
+        Gets what cannot be read.
+    on_read : callable
+        Called with the number of stored bytes that were read.
+    """
+    if file.format != "csv":
+        for table in read_tables(file.path, file.format, BATCH_ROWS, Span(0, sys.maxsize)):
+            yield table.combine_chunks().to_batches()[0]
+        return
+    if file.layout is None or not file.layout.names:
+        return
+    layout, done = file.layout, 0
+    while True:
+        try:
+            for batch in _csv(file, layout, bad, on_read, done):
+                done += batch.num_rows
+                yield batch
+            return
+        except DataError as error:
+            if "straddling" not in str(error) or not layout.quotes:
+                raise
+            layout = replace(layout, quotes=False)
+            bad.open_quotes = True
+            bad.lines, bad.first, bad.nul, bad.undecodable = 0, "", 0, 0
+
+
+def _csv(
+    file: Sniffed,
+    layout: CsvLayout,
+    bad: BadLineCount,
+    on_read: Callable[[int], None],
+    done: int,
+) -> Iterator[Any]:
+    """Yield batches of a CSV file, without its first `done` rows."""
+    pa = arrow("reading CSV")
+    from pyarrow import csv
+
+    def ragged(row: Any) -> str:
+        what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
+        bad.add(f"{file.path}:{row.number}" if row.number else file.path, what)
+        return "skip"
+
+    names = _unique(layout.names)
+    with open_bytes(file.path) as stream:
+        text = _Utf8(stream, file.path, file.encoding or "utf-8", bad)
+        try:
+            reader = csv.open_csv(
+                text,
+                read_options=csv.ReadOptions(
+                    use_threads=False,
+                    block_size=_BLOCK,
+                    column_names=names,
+                    skip_rows_after_names=1 if layout.header else 0,
+                ),
+                parse_options=csv.ParseOptions(
+                    delimiter=layout.delimiter or "\x01",
+                    quote_char='"' if layout.quotes else False,
+                    newlines_in_values=layout.quotes,
+                    invalid_row_handler=ragged,
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    strings_can_be_null=True,
+                    null_values=[""],
+                ),
+            )
+            with reader:
+                for batch in reader:
+                    on_read(stream.raw_position)
+                    for begin in range(0, batch.num_rows, BATCH_ROWS):
+                        piece = batch.slice(begin, BATCH_ROWS)
+                        if done:
+                            piece, done = piece.slice(done), max(done - piece.num_rows, 0)
+                        if piece.num_rows:
+                            yield piece
+        except pa.ArrowInvalid as error:
+            what = str(error)
+            if "Empty CSV" in what:
+                return
+            raise DataError(f"{file.path}: {what}") from error
+
+
+def _unique(names: tuple[str, ...]) -> list[str]:
+    """Return names that are all different: repeated and empty ones get their position."""
+    found: list[str] = []
+    for at, name in enumerate(names):
+        found.append(f"{name}#{at}" if not name or name in found else name)
+    return found
