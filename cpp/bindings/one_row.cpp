@@ -425,11 +425,11 @@ class LearnerRow final : public RowScores {
 
 void bind_one_row(nb::module_& m) {
   nb::class_<RowScores>(m, "RowScores", "Predicts for one row, given as a dict.")
-      .def("one", &RowScores::one, "row"_a,
+      .def("one", &RowScores::one, "row"_a.none(),
            "Return the decision value of the first output; None: use the general way.")
-      .def("all", &RowScores::all, "row"_a,
+      .def("all", &RowScores::all, "row"_a.none(),
            "Return the decision values of all outputs; None: use the general way.")
-      .def("best", &RowScores::best, "row"_a,
+      .def("best", &RowScores::best, "row"_a.none(),
            "Return the output of the largest decision value; None: use the general way.");
   nb::class_<ModelRow, RowScores>(m, "ModelRow", "Predicts for one row by the weights of a model.")
       .def(nb::init<Offsets, Keys, Doubles, Doubles, bool, double, std::optional<int>,
@@ -460,7 +460,8 @@ void bind_one_row(nb::module_& m) {
           "numbers.\n"
           "factors: the weight of each label's class. names: receives names, up to `most_names`.")
       .def(
-          "learn", &LearnerRow::learn, "attributes"_a, "row"_a, "label"_a, "weight"_a,
+          "learn", &LearnerRow::learn, "attributes"_a, "row"_a.none(), "label"_a.none(),
+          "weight"_a.none(),
           "Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use\n"
           "the general way. `attributes`: of the estimator, whose parameters must not have "
           "changed.");
