@@ -426,10 +426,13 @@ class LearnerRow final : public RowScores {
 void bind_one_row(nb::module_& m) {
   nb::class_<RowScores>(m, "RowScores", "Predicts for one row, given as a dict.")
       .def("one", &RowScores::one, "row"_a.none(),
+           nb::sig("def one(self, row: object) -> float | None"),
            "Return the decision value of the first output; None: use the general way.")
       .def("all", &RowScores::all, "row"_a.none(),
+           nb::sig("def all(self, row: object) -> list[float] | None"),
            "Return the decision values of all outputs; None: use the general way.")
       .def("best", &RowScores::best, "row"_a.none(),
+           nb::sig("def best(self, row: object) -> int | None"),
            "Return the output of the largest decision value; None: use the general way.");
   nb::class_<ModelRow, RowScores>(m, "ModelRow", "Predicts for one row by the weights of a model.")
       .def(nb::init<Offsets, Keys, Doubles, Doubles, bool, double, std::optional<int>,
@@ -462,6 +465,8 @@ void bind_one_row(nb::module_& m) {
       .def(
           "learn", &LearnerRow::learn, "attributes"_a, "row"_a.none(), "label"_a.none(),
           "weight"_a.none(),
+          nb::sig("def learn(self, attributes: dict[str, typing.Any], row: object, label: object, "
+                  "weight: object) -> float | None"),
           "Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use\n"
           "the general way. `attributes`: of the estimator, whose parameters must not have "
           "changed.");
