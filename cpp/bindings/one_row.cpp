@@ -290,6 +290,19 @@ class LearnerRow final : public RowScores {
     return nb::float_(zero);
   }
 
+  // For the garbage collector: a parameter may refer to the estimator that has this object.
+  template <class Visit>
+  int traverse(Visit&& visit) const {
+    for (PyObject* const object : {kept_.ptr(), params_.ptr(), targets_ ? targets_->ptr() : nullptr,
+                                   factors_ ? factors_->ptr() : nullptr, kept_names_.ptr()})
+      if (const int result = object ? visit(object) : 0) return result;
+    return 0;
+  }
+  void clear() {
+    names_ = nullptr;
+    params_.reset(), targets_.reset(), factors_.reset(), kept_names_.reset();
+  }
+
  protected:
   bool score(const DictRow& row, double* out) const override {
     const Batch batch = row.batch();
@@ -421,6 +434,20 @@ class LearnerRow final : public RowScores {
   bool only_unit_weights_ = false;  // others need the general way
 };
 
+int traverse_row(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  return nb::inst_ptr<LearnerRow>(self)->traverse(
+      [&](PyObject* object) { return visit(object, arg); });
+}
+int clear_row(PyObject* self) {
+  nb::inst_ptr<LearnerRow>(self)->clear();
+  return 0;
+}
+PyType_Slot row_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_row)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear_row)},
+                           {0, nullptr}};
+
 }  // namespace
 
 void bind_one_row(nb::module_& m) {
@@ -439,7 +466,7 @@ void bind_one_row(nb::module_& m) {
                     const std::map<std::string, std::uint64_t>&>(),
            "indptr"_a, "indices"_a, "weights"_a, "intercepts"_a, "scales_rows"_a, "decision_at"_a,
            "bits"_a.none(), "numbered"_a);
-  nb::class_<LearnerRow, RowScores>(m, "LearnerRow",
+  nb::class_<LearnerRow, RowScores>(m, "LearnerRow", nb::type_slots(row_slots),
                                     "Learns and predicts one row with the learners of a model.")
       .def(nb::init<nb::list, std::optional<std::vector<std::int64_t>>, const std::string&,
                     std::optional<int>, double, bool, bool>(),

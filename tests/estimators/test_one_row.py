@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -259,3 +261,19 @@ def test_threads_learn_every_row():
     for thread in threads:
         thread.join()
     assert estimator.state_.outputs_steps == 1501
+
+
+def test_a_callback_that_holds_the_estimator_is_freed():
+    class Holder:
+        def __init__(self):
+            self.estimator = TruncatedGradientClassifier(callback=self.see)
+
+        def see(self, record):
+            return False
+
+    holder = Holder()
+    learned_one_by_one(holder.estimator, ROWS_OF_WORDS[:5], [True, False] * 2 + [True])
+    found = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert found() is None
