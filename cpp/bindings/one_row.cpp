@@ -5,7 +5,6 @@
 // a record that is due, a new class, a changed parameter, or a learner that another thread uses.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -25,7 +23,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dict_row.hpp"
+#include "row_scores.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/target_scale.hpp"
 #include "thresher/io/wanted_names.hpp"
@@ -44,31 +42,6 @@ using thresher::Learner;
 using thresher::Visit;
 using thresher::io::NameTable;
 using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// The row and the predictions of a call. A thread has its own: another thread may run Python code
-// while this one waits for memory.
-DictRow& row_of_call() {
-  thread_local DictRow row;
-  return row;
-}
-std::vector<double>& scores_of_call() {
-  thread_local std::vector<double> scores;
-  return scores;
-}
-
-DictRowOptions options_of(const std::string& dtype, std::optional<int> bits, bool named,
-                          const std::map<std::string, std::uint64_t>& numbered = {}) {
-  DictRowOptions options;
-  if (bits && (*bits < 1 || *bits > 62)) throw std::invalid_argument("bits: from 1 to 62");
-  if (bits) options.columns = std::int64_t{1} << *bits;
-  if (bits) options.mask = static_cast<std::uint64_t>(options.columns) - 1;
-  if (dtype != "float32" && dtype != "float64")
-    throw std::invalid_argument("dtype: float32 or float64");
-  options.single = dtype == "float32", options.named = named;
-  options.numbered.insert(numbered.begin(), numbered.end());
-  return options;
-}
 
 // A number; false if the object is not a float or an int.
 bool number_of(nb::handle object, double& number) {
@@ -89,128 +62,6 @@ PyObject* found_in(const nb::dict& dict, nb::handle label) {
   if (!found && PyErr_Occurred()) PyErr_Clear();
   return found;
 }
-
-// Predicts the raw scores of all outputs for one row.
-class RowScores {
- public:
-  RowScores(DictRowOptions options, std::size_t outputs, double decision_at)
-      : options_(std::move(options)), outputs_(outputs), decision_at_(decision_at) {}
-  virtual ~RowScores() = default;
-
-  // The score of the first output.
-  nb::object one(nb::handle row) const {
-    const double* const scores = scored(row);
-    return scores ? nb::object(nb::float_(scores[0])) : nb::none();
-  }
-  nb::object all(nb::handle row) const {
-    const double* const scores = scored(row);
-    if (!scores) return nb::none();
-    nb::list found;
-    for (std::size_t k = 0; k < outputs_; ++k) found.append(scores[k]);
-    return found;
-  }
-  // The output of the largest score; the first of several.
-  nb::object best(nb::handle row) const {
-    const double* const scores = scored(row);
-    if (!scores) return nb::none();
-    return nb::int_(std::max_element(scores, scores + outputs_) - scores);
-  }
-
- protected:
-  // Returns false if the general way has to predict.
-  virtual bool score(const DictRow& row, double* out) const = 0;
-
-  const double* scored(nb::handle given) const {
-    DictRow& row = row_of_call();
-    std::vector<double>& out = scores_of_call();
-    out.assign(outputs_, 0.0);
-    if (!row.read(given, options_) || !score(row, out.data())) return nullptr;
-    for (double& score : out) {
-      if (!std::isfinite(score)) return nullptr;
-      score -= decision_at_;
-    }
-    return out.data();
-  }
-
-  DictRowOptions options_;
-  std::size_t outputs_;
-  double decision_at_;
-};
-
-// Scores by the weights of a model: a table from features to (output, weight).
-class ModelRow final : public RowScores {
- public:
-  ModelRow(Offsets indptr, Keys indices, Doubles weights, Doubles intercepts, bool scales_rows,
-           double decision_at, std::optional<int> bits,
-           const std::map<std::string, std::uint64_t>& numbered)
-      : RowScores(options_of("float64", bits, false, numbered), intercepts.shape(0), decision_at),
-        intercepts_(intercepts.data(), intercepts.data() + intercepts.shape(0)),
-        scales_rows_(scales_rows) {
-    if (indptr.shape(0) != outputs_ + 1 || indices.shape(0) != weights.shape(0) || indptr(0) != 0 ||
-        indptr(outputs_) != static_cast<std::int64_t>(indices.shape(0)))
-      throw std::invalid_argument("indptr, indices and weights must be those of a model");
-    struct Entry {
-      std::uint64_t key;
-      Weight weight;
-    };
-    std::vector<Entry> entries;
-    for (std::size_t output = 0; output < outputs_; ++output) {
-      if (indptr(output) > indptr(output + 1))
-        throw std::invalid_argument("indptr must not decrease");
-      for (auto i = static_cast<std::size_t>(indptr(output));
-           i < static_cast<std::size_t>(indptr(output + 1)); ++i)
-        entries.push_back({indices(i), {output, weights(i)}});
-    }
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
-    slots_.resize(std::bit_ceil(2 * entries.size() + 2));
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      Slot& slot = slots_[find(entries[i].key)];
-      if (slot.begin == slot.end) slot = {entries[i].key, i, i};
-      ++slot.end;
-      weights_.push_back(entries[i].weight);
-    }
-  }
-
- protected:
-  bool score(const DictRow& row, double* out) const override {
-    std::size_t nonzeros = 0;
-    for (std::size_t k = 0; k < row.count(); ++k) {
-      const double x = row.value(k);
-      if (!std::isfinite(x * x)) return false;
-      nonzeros += x != 0.0;
-      const Slot& slot = slots_[find(row.key(k))];
-      for (std::size_t i = slot.begin; i < slot.end; ++i)
-        out[weights_[i].output] += weights_[i].weight * x;
-    }
-    const double scale =
-        scales_rows_ && nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
-    for (std::size_t o = 0; o < outputs_; ++o) out[o] = scale * out[o] + intercepts_[o];
-    return true;
-  }
-
- private:
-  struct Weight {
-    std::size_t output;
-    double weight;
-  };
-  struct Slot {
-    std::uint64_t key = 0;
-    std::size_t begin = 0, end = 0;  // of its weights; equal: the slot is empty
-  };
-
-  std::size_t find(std::uint64_t key) const {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = (key * 0x9E3779B97F4A7C15u >> 24) & mask;
-    while (slots_[at].begin != slots_[at].end && slots_[at].key != key) at = (at + 1) & mask;
-    return at;
-  }
-
-  std::vector<double> intercepts_;
-  bool scales_rows_;
-  std::vector<Slot> slots_;
-  std::vector<Weight> weights_;
-};
 
 // Learns and predicts with the learners of an estimator: one learner, or lanes in groups.
 class LearnerRow final : public RowScores {
@@ -451,21 +302,7 @@ PyType_Slot row_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_row
 }  // namespace
 
 void bind_one_row(nb::module_& m) {
-  nb::class_<RowScores>(m, "RowScores", "Predicts for one row, given as a dict.")
-      .def("one", &RowScores::one, "row"_a.none(),
-           nb::sig("def one(self, row: object) -> float | None"),
-           "Return the decision value of the first output; None: use the general way.")
-      .def("all", &RowScores::all, "row"_a.none(),
-           nb::sig("def all(self, row: object) -> list[float] | None"),
-           "Return the decision values of all outputs; None: use the general way.")
-      .def("best", &RowScores::best, "row"_a.none(),
-           nb::sig("def best(self, row: object) -> int | None"),
-           "Return the output of the largest decision value; None: use the general way.");
-  nb::class_<ModelRow, RowScores>(m, "ModelRow", "Predicts for one row by the weights of a model.")
-      .def(nb::init<Offsets, Keys, Doubles, Doubles, bool, double, std::optional<int>,
-                    const std::map<std::string, std::uint64_t>&>(),
-           "indptr"_a, "indices"_a, "weights"_a, "intercepts"_a, "scales_rows"_a, "decision_at"_a,
-           "bits"_a.none(), "numbered"_a);
+  bind_model_row(m);
   nb::class_<LearnerRow, RowScores>(m, "LearnerRow", nb::type_slots(row_slots),
                                     "Learns and predicts one row with the learners of a model.")
       .def(nb::init<nb::list, std::optional<std::vector<std::int64_t>>, const std::string&,
