@@ -73,7 +73,7 @@ class LearnerRow final : public RowScores {
   LearnerRow(nb::list learners, std::optional<std::vector<std::int64_t>> lane_of,
              const std::string& dtype, std::optional<int> bits, double decision_at, bool average,
              bool uncut)
-      : RowScores(options_of(dtype, bits, true), lane_of ? lane_of->size() : 1, decision_at),
+      : RowScores(options_of(dtype, bits, false), lane_of ? lane_of->size() : 1, decision_at),
         kept_(learners),
         average_(average),
         uncut_(uncut) {
@@ -114,6 +114,9 @@ class LearnerRow final : public RowScores {
     params_ = params, targets_ = std::move(targets), factors_ = std::move(factors);
     range_ = range, low_ = low;
     loss_.emplace(std::get<0>(loss), std::get<1>(loss), std::get<2>(loss));
+    learning_ = options_, learning_.named = true;
+    recent_.assign(std::size_t{1} << 13, 0);
+    recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     names_ = &names, kept_names_ = std::move(kept_names), most_names_ = most_names;
     only_unit_weights_ = only_unit_weights;
   }
@@ -126,7 +129,7 @@ class LearnerRow final : public RowScores {
       return nb::none();
     if (!(w >= 0.0 && std::isfinite(w)) || (only_unit_weights_ && w != 1.0)) return nb::none();
     DictRow& row = row_of_call();
-    if (!row.read(given, options_)) return nb::none();
+    if (!row.read(given, learning_)) return nb::none();
     Batch batch = row.batch();
     batch.weights = &w;
     double zero = 0.0;
@@ -137,7 +140,7 @@ class LearnerRow final : public RowScores {
     } catch (const thresher::DataError&) {
       return nb::none();  // the row was not learned
     }
-    for (std::size_t k = 0; k < row.count(); ++k) names_->add(row.key(k), row.name(k));
+    keep_names(row);
     return nb::float_(zero);
   }
 
@@ -166,6 +169,15 @@ class LearnerRow final : public RowScores {
   }
 
  private:
+  void keep_names(const DictRow& row) {
+    for (std::size_t k = 0; k < row.count(); ++k) {
+      std::uint64_t& recent = recent_[row.key(k) % recent_.size()];
+      if (recent == row.key(k)) continue;  // faster than a lookup in the table
+      recent = row.key(k);
+      names_->add(row.key(k), row.name(k));
+    }
+  }
+
   bool is_changed(const nb::dict& attributes) const {
     PyObject *name = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
@@ -279,7 +291,9 @@ class LearnerRow final : public RowScores {
   Range range_{0.0, 0.0};
   double low_ = -1.0;  // target of other classes
   std::optional<thresher::Loss> loss_;
-  NameTable* names_ = nullptr;  // null: it does not learn
+  DictRowOptions learning_;            // the options of rows to learn: with names
+  std::vector<std::uint64_t> recent_;  // the last key with a name, per value of its lower bits
+  NameTable* names_ = nullptr;         // null: it does not learn
   nb::object kept_names_;
   std::size_t most_names_ = 0;
   bool only_unit_weights_ = false;  // others need the general way
