@@ -22,6 +22,11 @@ std::uint64_t key_of(std::string_view name) {
 
 // The UTF-8 text of a string; false if it has none.
 bool text_of(nb::handle string, std::string_view& text) {
+  if (PyUnicode_IS_COMPACT_ASCII(string.ptr())) {  // the common case, without a call
+    text = {static_cast<const char*>(PyUnicode_DATA(string.ptr())),
+            static_cast<std::size_t>(PyUnicode_GET_LENGTH(string.ptr()))};
+    return true;
+  }
   Py_ssize_t size = 0;
   const char* const data = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
   if (!data) {

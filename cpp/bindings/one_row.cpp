@@ -5,7 +5,6 @@
 // a record that is due, a new class, a changed parameter, or a learner that another thread uses.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -25,7 +23,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dict_row.hpp"
+#include "row_scores.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/target_scale.hpp"
 #include "thresher/io/wanted_names.hpp"
@@ -44,31 +42,6 @@ using thresher::Learner;
 using thresher::Visit;
 using thresher::io::NameTable;
 using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// The row and the predictions of a call. A thread has its own: another thread may run Python code
-// while this one waits for memory.
-DictRow& row_of_call() {
-  thread_local DictRow row;
-  return row;
-}
-std::vector<double>& scores_of_call() {
-  thread_local std::vector<double> scores;
-  return scores;
-}
-
-DictRowOptions options_of(const std::string& dtype, std::optional<int> bits, bool named,
-                          const std::map<std::string, std::uint64_t>& numbered = {}) {
-  DictRowOptions options;
-  if (bits && (*bits < 1 || *bits > 62)) throw std::invalid_argument("bits: from 1 to 62");
-  if (bits) options.columns = std::int64_t{1} << *bits;
-  if (bits) options.mask = static_cast<std::uint64_t>(options.columns) - 1;
-  if (dtype != "float32" && dtype != "float64")
-    throw std::invalid_argument("dtype: float32 or float64");
-  options.single = dtype == "float32", options.named = named;
-  options.numbered.insert(numbered.begin(), numbered.end());
-  return options;
-}
 
 // A number; false if the object is not a float or an int.
 bool number_of(nb::handle object, double& number) {
@@ -90,128 +63,6 @@ PyObject* found_in(const nb::dict& dict, nb::handle label) {
   return found;
 }
 
-// Predicts the raw scores of all outputs for one row.
-class RowScores {
- public:
-  RowScores(DictRowOptions options, std::size_t outputs, double decision_at)
-      : options_(std::move(options)), outputs_(outputs), decision_at_(decision_at) {}
-  virtual ~RowScores() = default;
-
-  // The score of the first output.
-  nb::object one(nb::handle row) const {
-    const double* const scores = scored(row);
-    return scores ? nb::object(nb::float_(scores[0])) : nb::none();
-  }
-  nb::object all(nb::handle row) const {
-    const double* const scores = scored(row);
-    if (!scores) return nb::none();
-    nb::list found;
-    for (std::size_t k = 0; k < outputs_; ++k) found.append(scores[k]);
-    return found;
-  }
-  // The output of the largest score; the first of several.
-  nb::object best(nb::handle row) const {
-    const double* const scores = scored(row);
-    if (!scores) return nb::none();
-    return nb::int_(std::max_element(scores, scores + outputs_) - scores);
-  }
-
- protected:
-  // Returns false if the general way has to predict.
-  virtual bool score(const DictRow& row, double* out) const = 0;
-
-  const double* scored(nb::handle given) const {
-    DictRow& row = row_of_call();
-    std::vector<double>& out = scores_of_call();
-    out.assign(outputs_, 0.0);
-    if (!row.read(given, options_) || !score(row, out.data())) return nullptr;
-    for (double& score : out) {
-      if (!std::isfinite(score)) return nullptr;
-      score -= decision_at_;
-    }
-    return out.data();
-  }
-
-  DictRowOptions options_;
-  std::size_t outputs_;
-  double decision_at_;
-};
-
-// Scores by the weights of a model: a table from features to (output, weight).
-class ModelRow final : public RowScores {
- public:
-  ModelRow(Offsets indptr, Keys indices, Doubles weights, Doubles intercepts, bool scales_rows,
-           double decision_at, std::optional<int> bits,
-           const std::map<std::string, std::uint64_t>& numbered)
-      : RowScores(options_of("float64", bits, false, numbered), intercepts.shape(0), decision_at),
-        intercepts_(intercepts.data(), intercepts.data() + intercepts.shape(0)),
-        scales_rows_(scales_rows) {
-    if (indptr.shape(0) != outputs_ + 1 || indices.shape(0) != weights.shape(0) || indptr(0) != 0 ||
-        indptr(outputs_) != static_cast<std::int64_t>(indices.shape(0)))
-      throw std::invalid_argument("indptr, indices and weights must be those of a model");
-    struct Entry {
-      std::uint64_t key;
-      Weight weight;
-    };
-    std::vector<Entry> entries;
-    for (std::size_t output = 0; output < outputs_; ++output) {
-      if (indptr(output) > indptr(output + 1))
-        throw std::invalid_argument("indptr must not decrease");
-      for (auto i = static_cast<std::size_t>(indptr(output));
-           i < static_cast<std::size_t>(indptr(output + 1)); ++i)
-        entries.push_back({indices(i), {output, weights(i)}});
-    }
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
-    slots_.resize(std::bit_ceil(2 * entries.size() + 2));
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      Slot& slot = slots_[find(entries[i].key)];
-      if (slot.begin == slot.end) slot = {entries[i].key, i, i};
-      ++slot.end;
-      weights_.push_back(entries[i].weight);
-    }
-  }
-
- protected:
-  bool score(const DictRow& row, double* out) const override {
-    std::size_t nonzeros = 0;
-    for (std::size_t k = 0; k < row.count(); ++k) {
-      const double x = row.value(k);
-      if (!std::isfinite(x * x)) return false;
-      nonzeros += x != 0.0;
-      const Slot& slot = slots_[find(row.key(k))];
-      for (std::size_t i = slot.begin; i < slot.end; ++i)
-        out[weights_[i].output] += weights_[i].weight * x;
-    }
-    const double scale =
-        scales_rows_ && nonzeros ? 1.0 / std::sqrt(static_cast<double>(nonzeros)) : 1.0;
-    for (std::size_t o = 0; o < outputs_; ++o) out[o] = scale * out[o] + intercepts_[o];
-    return true;
-  }
-
- private:
-  struct Weight {
-    std::size_t output;
-    double weight;
-  };
-  struct Slot {
-    std::uint64_t key = 0;
-    std::size_t begin = 0, end = 0;  // of its weights; equal: the slot is empty
-  };
-
-  std::size_t find(std::uint64_t key) const {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = (key * 0x9E3779B97F4A7C15u >> 24) & mask;
-    while (slots_[at].begin != slots_[at].end && slots_[at].key != key) at = (at + 1) & mask;
-    return at;
-  }
-
-  std::vector<double> intercepts_;
-  bool scales_rows_;
-  std::vector<Slot> slots_;
-  std::vector<Weight> weights_;
-};
-
 // Learns and predicts with the learners of an estimator: one learner, or lanes in groups.
 class LearnerRow final : public RowScores {
  public:
@@ -222,7 +73,7 @@ class LearnerRow final : public RowScores {
   LearnerRow(nb::list learners, std::optional<std::vector<std::int64_t>> lane_of,
              const std::string& dtype, std::optional<int> bits, double decision_at, bool average,
              bool uncut)
-      : RowScores(options_of(dtype, bits, true), lane_of ? lane_of->size() : 1, decision_at),
+      : RowScores(options_of(dtype, bits, false), lane_of ? lane_of->size() : 1, decision_at),
         kept_(learners),
         average_(average),
         uncut_(uncut) {
@@ -263,6 +114,9 @@ class LearnerRow final : public RowScores {
     params_ = params, targets_ = std::move(targets), factors_ = std::move(factors);
     range_ = range, low_ = low;
     loss_.emplace(std::get<0>(loss), std::get<1>(loss), std::get<2>(loss));
+    learning_ = options_, learning_.named = true;
+    recent_.assign(std::size_t{1} << 13, 0);
+    recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     names_ = &names, kept_names_ = std::move(kept_names), most_names_ = most_names;
     only_unit_weights_ = only_unit_weights;
   }
@@ -275,7 +129,7 @@ class LearnerRow final : public RowScores {
       return nb::none();
     if (!(w >= 0.0 && std::isfinite(w)) || (only_unit_weights_ && w != 1.0)) return nb::none();
     DictRow& row = row_of_call();
-    if (!row.read(given, options_)) return nb::none();
+    if (!row.read(given, learning_)) return nb::none();
     Batch batch = row.batch();
     batch.weights = &w;
     double zero = 0.0;
@@ -286,8 +140,21 @@ class LearnerRow final : public RowScores {
     } catch (const thresher::DataError&) {
       return nb::none();  // the row was not learned
     }
-    for (std::size_t k = 0; k < row.count(); ++k) names_->add(row.key(k), row.name(k));
+    keep_names(row);
     return nb::float_(zero);
+  }
+
+  // For the garbage collector: a parameter may refer to the estimator that has this object.
+  template <class Visit>
+  int traverse(Visit&& visit) const {
+    for (PyObject* const object : {kept_.ptr(), params_.ptr(), targets_ ? targets_->ptr() : nullptr,
+                                   factors_ ? factors_->ptr() : nullptr, kept_names_.ptr()})
+      if (const int result = object ? visit(object) : 0) return result;
+    return 0;
+  }
+  void clear() {
+    names_ = nullptr;
+    params_.reset(), targets_.reset(), factors_.reset(), kept_names_.reset();
   }
 
  protected:
@@ -302,6 +169,15 @@ class LearnerRow final : public RowScores {
   }
 
  private:
+  void keep_names(const DictRow& row) {
+    for (std::size_t k = 0; k < row.count(); ++k) {
+      std::uint64_t& recent = recent_[row.key(k) % recent_.size()];
+      if (recent == row.key(k)) continue;  // faster than a lookup in the table
+      recent = row.key(k);
+      names_->add(row.key(k), row.name(k));
+    }
+  }
+
   bool is_changed(const nb::dict& attributes) const {
     PyObject *name = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
@@ -415,28 +291,33 @@ class LearnerRow final : public RowScores {
   Range range_{0.0, 0.0};
   double low_ = -1.0;  // target of other classes
   std::optional<thresher::Loss> loss_;
-  NameTable* names_ = nullptr;  // null: it does not learn
+  DictRowOptions learning_;            // the options of rows to learn: with names
+  std::vector<std::uint64_t> recent_;  // the last key with a name, per value of its lower bits
+  NameTable* names_ = nullptr;         // null: it does not learn
   nb::object kept_names_;
   std::size_t most_names_ = 0;
   bool only_unit_weights_ = false;  // others need the general way
 };
 
+int traverse_row(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  return nb::inst_ptr<LearnerRow>(self)->traverse(
+      [&](PyObject* object) { return visit(object, arg); });
+}
+int clear_row(PyObject* self) {
+  nb::inst_ptr<LearnerRow>(self)->clear();
+  return 0;
+}
+PyType_Slot row_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_row)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear_row)},
+                           {0, nullptr}};
+
 }  // namespace
 
 void bind_one_row(nb::module_& m) {
-  nb::class_<RowScores>(m, "RowScores", "Predicts for one row, given as a dict.")
-      .def("one", &RowScores::one, "row"_a,
-           "Return the decision value of the first output; None: use the general way.")
-      .def("all", &RowScores::all, "row"_a,
-           "Return the decision values of all outputs; None: use the general way.")
-      .def("best", &RowScores::best, "row"_a,
-           "Return the output of the largest decision value; None: use the general way.");
-  nb::class_<ModelRow, RowScores>(m, "ModelRow", "Predicts for one row by the weights of a model.")
-      .def(nb::init<Offsets, Keys, Doubles, Doubles, bool, double, std::optional<int>,
-                    const std::map<std::string, std::uint64_t>&>(),
-           "indptr"_a, "indices"_a, "weights"_a, "intercepts"_a, "scales_rows"_a, "decision_at"_a,
-           "bits"_a.none(), "numbered"_a);
-  nb::class_<LearnerRow, RowScores>(m, "LearnerRow",
+  bind_model_row(m);
+  nb::class_<LearnerRow, RowScores>(m, "LearnerRow", nb::type_slots(row_slots),
                                     "Learns and predicts one row with the learners of a model.")
       .def(nb::init<nb::list, std::optional<std::vector<std::int64_t>>, const std::string&,
                     std::optional<int>, double, bool, bool>(),
@@ -460,7 +341,10 @@ void bind_one_row(nb::module_& m) {
           "numbers.\n"
           "factors: the weight of each label's class. names: receives names, up to `most_names`.")
       .def(
-          "learn", &LearnerRow::learn, "attributes"_a, "row"_a, "label"_a, "weight"_a,
+          "learn", &LearnerRow::learn, "attributes"_a, "row"_a.none(), "label"_a.none(),
+          "weight"_a.none(),
+          nb::sig("def learn(self, attributes: dict[str, typing.Any], row: object, label: object, "
+                  "weight: object) -> float | None"),
           "Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use\n"
           "the general way. `attributes`: of the estimator, whose parameters must not have "
           "changed.");

@@ -4,7 +4,7 @@ The native core: batches of rows, and learners that learn from them row by row.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy
 from numpy.typing import NDArray
@@ -862,15 +862,15 @@ def make_lanes(
 class RowScores:
     """Predicts for one row, given as a dict."""
 
-    def one(self, row: object) -> object:
+    def one(self, row: object) -> float | None:
         """
         Return the decision value of the first output; None: use the general way.
         """
 
-    def all(self, row: object) -> object:
+    def all(self, row: object) -> list[float] | None:
         """Return the decision values of all outputs; None: use the general way."""
 
-    def best(self, row: object) -> object:
+    def best(self, row: object) -> int | None:
         """
         Return the output of the largest decision value; None: use the general way.
         """
@@ -940,7 +940,9 @@ class LearnerRow(RowScores):
         factors: the weight of each label's class. names: receives names, up to `most_names`.
         """
 
-    def learn(self, attributes: dict, row: object, label: object, weight: object) -> object:
+    def learn(
+        self, attributes: dict[str, Any], row: object, label: object, weight: object
+    ) -> float | None:
         """
         Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use
         the general way. `attributes`: of the estimator, whose parameters must not have changed.

@@ -199,7 +199,7 @@ def test_only_iterators_cannot_be_read_again():
         (({"a": float("nan")}, 1), "example 2, feature 'a': nan is not a finite number"),
         (({"a": 1e300}, 1), r"example 2, feature 'a': 1e\+300 is too large for float32"),
         (({"a": 10**400}, 1), "example 2, feature 'a': the number is too large"),
-        (({"a": [1]}, 1), "example 2, feature 'a': expected a number, string.*found list"),
+        (({"a": {}}, 1), "example 2, feature 'a': expected a number, string.*found dict"),
         (({"a": 1}, 1, -1), "a weight must be"),
         (({"a": 1}, [1, 2]), "labels"),
     ],

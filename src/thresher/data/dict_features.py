@@ -74,7 +74,7 @@ def _name_of(name: Any) -> bytes:
         return name.encode()
     if isinstance(name, bytes):
         return name
-    if isinstance(name, numbers.Integral) and not isinstance(name, bool):
+    if _is_number(name, numbers.Integral):
         return str(name).encode()
     raise TypeError(f"a name must be a string or a whole number; found {type(name).__name__}")
 
@@ -84,10 +84,15 @@ def _of_list(shown: bytes, items: Sequence[Any]) -> list[tuple[bytes, float]]:
     if all(isinstance(item, str) for _, item in present):
         return [(shown + b"^" + item.encode(), 1.0) for _, item in present]
     for _, item in present:
-        if not isinstance(item, numbers.Real) or isinstance(item, bool | np.bool_):
+        if not _is_number(item, numbers.Real):
             raise TypeError(
                 f"a list must hold only strings or only numbers; found {type(item).__name__}"
             )
-    if all(isinstance(item, numbers.Integral) for _, item in present):
+    if all(_is_number(item, numbers.Integral) for _, item in present):
         return [(shown + f"^{int(item)}".encode(), 1.0) for _, item in present]
     return [(shown + f"^{i}".encode(), float(item)) for i, item in present]
+
+
+def _is_number(item: Any, kind: type) -> bool:
+    """Tell whether an item is a number of this kind; True and False are not."""
+    return isinstance(item, kind) and not isinstance(item, bool)

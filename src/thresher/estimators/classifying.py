@@ -11,12 +11,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from thresher.data import is_source, is_sparse
+from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import LabelColumns, Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.estimators.linear import check_source_alone
-from thresher.estimators.one_row import is_dict_rows
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier
 from thresher.losses import LOSSES

@@ -15,13 +15,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError, setting
 from thresher.estimators.coefficients import Coefficients
-from thresher.estimators.one_row import OneRowPrediction, is_dict_rows
+from thresher.estimators.one_row import OneRowPrediction
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task

@@ -1,65 +1,20 @@
-"""One row at a time, given as a dict: `learn_one`, `predict_one` and `predict_proba_one`.
-
-The usual row is learned or predicted in the core, in a few microseconds (cpp/bindings/one_row.cpp).
-Any other row, and a row at which a record is due, takes the way of `partial_fit` and `predict`,
-with the same result.
-"""
+"""Predictions for one row, given as a dict: `predict_one` and `predict_proba_one`."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from thresher import _core
-from thresher.atomic import all_or_nothing
-from thresher.data.dict_rows import DictReading, DictRows, is_dict_rows, plain
-from thresher.data.labels import ArrivingClasses, Labels
-from thresher.errors import ParameterError, setting
-from thresher.health.watch import DivergenceWatch
-from thresher.losses import LOSSES
+from thresher.errors import ParameterError
 from thresher.model.links import scores
-from thresher.model.one_row import RowPredictor, checked, predictor_of, rows_for
+from thresher.model.one_row import RowPredictor, predictor_of, rows_for
 from thresher.rules import RULES
-from thresher.training.hooks import Hooks
-from thresher.training.outputs_factory import OutputsFactory
-from thresher.training.separate_outputs import SeparateOutputs
-from thresher.training.shared_outputs import SharedOutputs
 
-if TYPE_CHECKING:
-    from thresher.estimators.streaming import StreamingEstimator
-    from thresher.training.fitted import FittedState
-
-    _Base = StreamingEstimator
-else:
-    _Base = object
-
-_LEARN, _PREDICT = "learn_one", "predict_one"  # keys of what is cached
-_LOCK = threading.RLock()  # of rows that do not take the short way
-
-
-class RowLearner(NamedTuple):
-    """What `learn_one` needs for the usual row.
-
-    Attributes
-    ----------
-    core : _core.LearnerRow
-    watch : DivergenceWatch or None
-    convert : callable or None
-        Converts the values of a row, if the model was trained on a table.
-    kept : tuple of str
-        The cached objects that remain valid when a row is learned.
-    """
-
-    core: _core.LearnerRow
-    watch: DivergenceWatch | None
-    convert: Any
-    kept: tuple[str, ...]
+PREDICT = "predict_one"  # its key among what is cached
 
 
 class OneRowPrediction:
@@ -111,10 +66,10 @@ class OneRowPrediction:
         cached = vars(self).get("_cached")
         if cached is None:
             cached = {}
-        found: RowPredictor | None = cached.get(_PREDICT)
+        found: RowPredictor | None = cached.get(PREDICT)
         if found is None:
             try:
-                found = cached[_PREDICT] = self._make_row_predictor()
+                found = cached[PREDICT] = self._make_row_predictor()
             except NotFittedError:
                 return None
         return found
@@ -131,230 +86,3 @@ class OneRowPrediction:
     def _raw_of_dicts(self: Any, rows: Any) -> NDArray[np.float64]:
         """Return raw predictions of rows given as dicts, one column for each output."""
         return np.asarray(self.model_.raw(rows_for(self.model_, rows)))
-
-
-class OneRowLearning(_Base):
-    """Mixin of estimators that learn row by row: also learning of one row."""
-
-    def learn_one(
-        self, row: Mapping[Any, Any], y: Any, w: float = 1.0, *, classes: Any = None
-    ) -> Self:
-        """Learn from one row.
-
-        The result is bit-identical to `partial_fit` with the same rows.
-
-        Parameters
-        ----------
-        row : dict
-            Values by name of the feature; see `predict_one`.
-        y : label, or number in a regression
-        w : float
-            How often the row is repeated.
-        classes : array, optional
-            All labels of a classifier, in the first call. By default a label of True or False is
-            one of two classes; with other labels each class is added at its first row.
-
-        Returns
-        -------
-        self
-        """
-        cached = self.__dict__.get("_cached")
-        learner: RowLearner | None = cached.get(_LEARN) if cached else None
-        if learner is not None and classes is None:
-            core, watch, convert, kept = learner
-            given = row if convert is None else convert(checked(row))
-            zero_loss = core.learn(self.__dict__, given, y, w)
-            if zero_loss is None and (usual := plain(given)) is not None:
-                zero_loss = core.learn(self.__dict__, usual, y, w)
-            if zero_loss is not None:
-                if watch is not None:
-                    watch.expect(zero_loss, w)
-                if len(cached) > len(kept):
-                    self._cached = {name: cached[name] for name in kept}
-                return self
-        with _LOCK:
-            return self._learn_one_generally(row, y, w, classes)
-
-    def _learn_one_generally(self, row: Any, y: Any, w: Any, classes: Any) -> Self:
-        if isinstance(y, list | tuple | set | dict):
-            raise ParameterError(
-                "learn_one needs one label, not several", owner=type(self).__name__, value=y
-            )
-        if classes is None and self._is_new():
-            classes = [False, True] if isinstance(y, bool | np.bool_) else "arriving"
-        self._learn_dicts([checked(row)], [y], [w], classes)
-        self._fitted.row_by_row = True
-        learner = self._make_row_learner()
-        if learner is not None:
-            self._cached[_LEARN] = learner
-        return self
-
-    # ---- the general way: also for partial_fit with several rows -------------------------------
-
-    def _learn_dicts(self, rows: Any, y: Any, weights: Any, classes: Any = None) -> Self:
-        """Learn rows given as dicts once, after those of earlier calls."""
-        first = self._is_new()
-        with all_or_nothing(self) if first else nullcontext():
-            if not first:
-                self.__dict__["_cached"].pop(_LEARN, None)
-                self._check_trained_on_names()
-            reading = DictReading() if first else self._dict_reading()
-            source = DictRows(rows, y, weights, reading)
-            known = self._labels_of_dicts(classes, first)
-            return self._learn_once(source, known=known)
-
-    def _labels_of_dicts(self, classes: Any, first: bool) -> Labels | None:
-        """Return the labels for the first call; check the classes of later calls."""
-        if self.task == "regressor":
-            if classes is not None and not isinstance(classes, str):
-                raise ParameterError("a regression has no classes", owner=type(self).__name__)
-            return self._labels()
-        arriving = isinstance(classes, str) and classes == "arriving"
-        if not first:
-            if classes is not None and not arriving:
-                self._check_classes(classes)
-            return None
-        self._checked_params()
-        if not arriving:
-            self._set_given_classes(classes)
-            return self._labels()
-        spec = self._specification()
-        if not OutputsFactory(self.rule, spec.params, None, 1, 1).is_shared(2):
-            raise ParameterError(
-                ("cannot add classes one by one with these parameters: give ",
-                 setting("classes"), " in the first call of learn_one or partial_fit"),
-                owner=type(self).__name__,
-                parameter="classes",
-            )  # fmt: skip
-        return ArrivingClasses(LOSSES[spec.loss].low)
-
-    def _check_trained_on_names(self) -> None:
-        if not self._fitted.reading and not self._fitted.final:
-            raise ParameterError(
-                "was trained on a matrix, whose features have numbers; rows given as dicts have "
-                "names",
-                owner=type(self).__name__,
-                hint="start with learn_one, with partial_fit on dicts, or with a source of scan",
-            )
-
-    def _dict_reading(self) -> DictReading:
-        """Return how dicts become rows of the model."""
-        state = self._fitted
-        reading = {**state.reading, **({"kinds": state.kinds} if state.kinds else {})}
-        return DictReading.of(reading)
-
-    # ---- the short way -------------------------------------------------------------------------
-
-    def _make_row_learner(self) -> RowLearner | None:
-        """Return the learner of one row; None if each row needs the general way."""
-        state = self._fitted
-        outputs, hooks = state.outputs, state.hooks
-        if state.final or outputs is None or outputs.full or not hooks.is_idle():
-            return None
-        reading = self._dict_reading()
-        core = self._core_row(state, reading)
-        if core is None:
-            return None
-        numbers, words = state.factory.parameters()
-        names = state.seen_names
-        assert names is not None
-        targets = factors = None
-        if state.classes is not None:
-            targets, factors = self._core_targets(state)
-        loss = LOSSES[words["loss"]]
-        core.set_learning(
-            {name: getattr(self, name) for name in self._parameter_names()},
-            targets,
-            factors,
-            loss.label_range,
-            loss.low,
-            (words["loss"], numbers["epsilon"], numbers["quantile"]),
-            names.table,
-            names.most,
-            type(hooks) is not Hooks,
-        )
-        kept = (_LEARN,)
-        if self._predicts_by_learners():
-            self._cached[_PREDICT] = self._predictor_with(core, reading)
-            kept = (_LEARN, _PREDICT)
-        watch = state.watch if RULES[self.rule].diverges else None
-        return RowLearner(core, watch, reading.converted if reading.converts else None, kept)
-
-    def _core_row(self, state: FittedState, reading: DictReading) -> _core.LearnerRow | None:
-        """Return the core's learner of one row; None if it cannot use these outputs."""
-        outputs, bits = state.outputs, reading.bits
-        if state.width != (2**64 if bits is None else 1 << bits):
-            return None  # numbered features
-        learners: list[Any]
-        if isinstance(outputs, SharedOutputs):
-            learners, lane_of = outputs.groups, outputs.lane_of.tolist()
-            if len(lane_of) != outputs.lane_count:
-                return None
-        elif isinstance(outputs, SeparateOutputs) and len(outputs) == 1:
-            learners, lane_of = outputs.learners, None
-        else:
-            return None
-        at = LOSSES[self._learned_loss()].decision_at if self.task == "classifier" else 0.0
-        core = _core.LearnerRow(
-            learners, lane_of, str(state.params.get("dtype", "float64")), bits, at,
-            state.average, state.row_by_row,
-        )  # fmt: skip
-        if outputs.scale is not None:
-            scale = outputs.scale
-            core.set_scale((scale.table, scale.centred, scale.degree))
-        return core
-
-    def _core_targets(self, state: FittedState) -> tuple[dict[Any, float], dict[Any, float] | None]:
-        """Return the target or the lane of each label, and the weight of its class."""
-        assert state.classes is not None
-        classes = state.classes.tolist()
-        if isinstance(state.outputs, SharedOutputs):
-            numbers = state.outputs.lane_of.tolist()
-        else:
-            numbers = [LOSSES[self._learned_loss()].low, 1.0]
-        weights = self.class_weight
-        factors = None if weights is None else {c: float(weights.get(c, 1.0)) for c in classes}
-        return dict(zip(classes, map(float, numbers), strict=True)), factors
-
-    # ---- predictions ---------------------------------------------------------------------------
-
-    def _predicts_by_learners(self) -> bool:
-        """Return whether the learners predict what the model does, for rows given as dicts."""
-        state = self._fitted
-        return (
-            state.target is None
-            and state.refit is None
-            and not state.final
-            and not state.multilabel
-            and state.outputs is not None
-        )
-
-    def _make_row_predictor(self) -> RowPredictor:
-        if not self._is_new() and self._predicts_by_learners():
-            reading = self._dict_reading()
-            core = self._core_row(self._fitted, reading)
-            if core is not None:
-                return self._predictor_with(core, reading)
-        return predictor_of(self.model_)
-
-    def _predictor_with(self, core: _core.LearnerRow, reading: DictReading) -> RowPredictor:
-        state = self._fitted
-        assert state.outputs is not None
-        classes = None if state.classes is None else state.classes.tolist()
-        outputs = len(state.outputs)
-        return RowPredictor(core, outputs, classes, self._learned_loss(), False, reading)
-
-    def _raw_of_dicts(self, rows: Any) -> NDArray[np.float64]:
-        self.state_  # noqa: B018 - raises an error if nothing was learned
-        state, outputs = self._fitted, self._fitted.outputs
-        reading = None if not self._predicts_by_learners() else self._dict_reading()
-        if reading is None or outputs is None or self._core_row(state, reading) is None:
-            return np.asarray(self.model_.raw(rows_for(self.model_, rows)))
-        source, dtype = DictRows(rows, reading=reading), str(state.params.get("dtype", "float64"))
-        found = [
-            outputs.predict(block.batch, state.average) for block in source.blocks(dtype=dtype)
-        ]
-        return np.concatenate(found)
-
-
-__all__ = ["OneRowLearning", "OneRowPrediction", "RowLearner", "is_dict_rows"]

@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
+from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.estimators.linear import LinearEstimator, check_source_alone
-from thresher.estimators.one_row import OneRowLearning, is_dict_rows
+from thresher.estimators.learn_one import OneRowLearning
+from thresher.estimators.linear import check_source_alone
 from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import Specification, fit, learn_once
 from thresher.training.run_options import RunOptions
 from thresher.training.source_labels import known_labels
 
 
-class StreamingEstimator(OneRowLearning, LinearEstimator):
+class StreamingEstimator(OneRowLearning):
     """Base of all estimators that learn row by row.
 
     Pending shrink events of the learners are applied in everything they return.

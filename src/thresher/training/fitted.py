@@ -196,7 +196,7 @@ class FittedState:
         """Return names that include those of these features, if they are known."""
         if self.seen_names is None:
             return self.names
-        return {**self.seen_names.of(features), **(self.names or {})}
+        return {**self.seen_names.of(features), **(self.names or {})} or None
 
     # ---- pickling ------------------------------------------------------------------------------
 
