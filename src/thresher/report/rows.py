@@ -67,6 +67,9 @@ def _told(unseen: UnseenLabels) -> str:
     warning = unseen.warning()
     if warning is None:
         return ""
+    if unseen.unseen == unseen.rows:
+        names = ", ".join(map(repr, list(unseen.counts)[:5]))
+        raise DataError(f"no row has a label that the model knows; the labels are {names}")
     warnings.warn(warning, stacklevel=2)
     return str(warning)
 
