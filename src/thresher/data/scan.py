@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from thresher.data.namespaces import Namespaces
 from thresher.data.parts import parts_of
 from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
@@ -102,4 +103,7 @@ def scan(
         on_bad_line=on_bad_line,
         labelled=labelled,
     )
-    return Source(parts_of(files, reading), reading)
+    source = Source(parts_of(files, reading), reading)
+    if reading.interactions:
+        source.namespaces = Namespaces(reading.interactions)
+    return source
