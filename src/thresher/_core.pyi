@@ -451,15 +451,15 @@ class CacheReader:
     def prefetch(self, number: int, dtype: str = "float32", names: bool = True) -> None:
         """Start to read a block; only needed if blocks are not read in order."""
 
-def svmlight_text(block: Block, zero_based: bool = False) -> bytes:
-    """Return the rows as svmlight text."""
-
 class VwNames:
     """The names of features by key, for vw_text."""
 
     def __init__(self) -> None: ...
     def add(self, block: Block) -> None:
         """Add the names of a block. Names that VW text cannot have are left out."""
+
+def svmlight_text(block: Block, zero_based: bool = False) -> bytes:
+    """Return the rows as svmlight text."""
 
 def vw_text(block: Block, names: VwNames | None = None) -> bytes:
     """
