@@ -155,6 +155,15 @@ void bind_blocks(nb::module_& m) {
           },
           "Pairs (key, name) of features, if requested.")
       .def_prop_ro(
+          "spaces",
+          [](const Block& block) {
+            nb::list spaces;
+            for (const std::string& space : block.spaces)
+              spaces.append(nb::bytes(space.data(), space.size()));
+            return spaces;
+          },
+          "Namespaces of VW text, with interactions: each at least once per file.")
+      .def_prop_ro(
           "sketch",
           [](const Block& block) {
             return nb::bytes(reinterpret_cast<const char*>(block.sketch.data()),

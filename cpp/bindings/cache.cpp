@@ -23,6 +23,7 @@ using thresher::io::Block;
 using thresher::io::CacheReader;
 using thresher::io::CacheWriter;
 using thresher::io::Real;
+using thresher::io::VwNames;
 
 namespace {
 
@@ -296,6 +297,10 @@ void bind_cache(nb::module_& m) {
   nb::register_exception_translator(&translate);
   bind_writer(m);
   bind_reader(m);
+  nb::class_<VwNames>(m, "VwNames", "The names of features by key, for vw_text.")
+      .def(nb::init<>())
+      .def("add", &VwNames::add, "block"_a,
+           "Add the names of a block. Names that VW text cannot have are left out.");
   m.def(
       "svmlight_text",
       [](const Block& block, bool zero_based) {
@@ -309,15 +314,16 @@ void bind_cache(nb::module_& m) {
       "block"_a, "zero_based"_a = false, "Return the rows as svmlight text.");
   m.def(
       "vw_text",
-      [](const Block& block) {
+      [](const Block& block, const VwNames* names) {
         thresher::io::Text text;
         {
           const nb::gil_scoped_release release;
-          text = thresher::io::vw_text(block);
+          text = names ? thresher::io::vw_text(block, *names) : thresher::io::vw_text(block);
         }
         return as_bytes(text);
       },
-      "block"_a, "Return the rows as VW text, with keys as numbers in the default namespace.");
+      "block"_a, "names"_a.none() = nb::none(),
+      "Return the rows as VW text. Features without a name are numbers in the default namespace.");
   m.def(
       "make_block", &make_block, "starts"_a, "keys"_a, "values"_a, "labels"_a.none() = nb::none(),
       "weights"_a.none() = nb::none(), "label_starts"_a.none() = nb::none(),

@@ -376,6 +376,10 @@ class Block:
         """Pairs (key, name) of features, if requested."""
 
     @property
+    def spaces(self) -> list:
+        """Namespaces of VW text, with interactions: each at least once per file."""
+
+    @property
     def sketch(self) -> object:
         """The sketch of the keys as a bytes object, if requested."""
 
@@ -447,12 +451,19 @@ class CacheReader:
     def prefetch(self, number: int, dtype: str = "float32", names: bool = True) -> None:
         """Start to read a block; only needed if blocks are not read in order."""
 
+class VwNames:
+    """The names of features by key, for vw_text."""
+
+    def __init__(self) -> None: ...
+    def add(self, block: Block) -> None:
+        """Add the names of a block. Names that VW text cannot have are left out."""
+
 def svmlight_text(block: Block, zero_based: bool = False) -> bytes:
     """Return the rows as svmlight text."""
 
-def vw_text(block: Block) -> bytes:
+def vw_text(block: Block, names: VwNames | None = None) -> bytes:
     """
-    Return the rows as VW text, with keys as numbers in the default namespace.
+    Return the rows as VW text. Features without a name are numbers in the default namespace.
     """
 
 def make_block(

@@ -131,7 +131,7 @@ def test_help_is_complete():
         (["--choose", "worst"], "--choose must be one of best, sparsest; got 'worst'"),
         (["--scale", "minmax"], "--scale must be one of 'unit-norm', 'variance'; got 'minmax'"),
         (["--test-share", "0.001"], "--test-share 0.001: "),
-        (["--loss", "cubic"], "--loss must be one of logistic"),
+        (["--loss", "cubic"], "--loss must be logistic"),
         (["--jobs", "0"], "--jobs must be"),
         (["--test-share", "2"], "--test-share must be a number > 0 and < 1; got 2.0"),
         (["--folds", "300"], "--folds 300 needs as many training rows of each class"),

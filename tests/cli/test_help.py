@@ -3,29 +3,21 @@
 import re
 
 import pytest
-import typer
 
+from support.commands import COMMANDS, context
 from support.files import called
-from thresher.cli.app import app
 from thresher.cli.options.rule_parameters import is_option
 from thresher.cli.options.short_help import LONGEST, SHORT
 from thresher.cli.render.errors import option_of
 from thresher.cli.render.help import SHARED, options_of
 from thresher.rules import RULES
 
-PROGRAM = typer.main.get_command(app)
-COMMANDS = tuple(PROGRAM.commands)
 MOST_LINES = 80
 
 
 def shown(*arguments, columns=80, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     return called(*arguments).stdout
-
-
-def context(command):
-    made = PROGRAM.commands[command]
-    return made, made.context_class(made, info_name=command)
 
 
 # ---- pages ---------------------------------------------------------------------------------------

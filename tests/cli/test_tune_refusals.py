@@ -153,7 +153,7 @@ def test_errors_name_options(folder, tmp_path):
     assert "raise --memory, or use --store hashed" in done.stderr
     assert "memory_limit" not in done.stderr
     rare = tmp_path / "rare.svm"
-    rare.write_text((data.read_text() + "7 1:1\n").replace("-1 ", "2 "))
+    rare.write_text(data.read_text().replace("-1 ", "1 ") + "7 1:1\n")
     done = called("tune", rare, "-m", model, *GRID, "--multiclass", code=2)
     assert "no row of class 7" in done.stderr
     assert done.stderr.endswith("use fewer --folds\n")

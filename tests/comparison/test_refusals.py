@@ -91,7 +91,7 @@ def test_invalid_data():
     spoiled[7, 3] = np.inf
     for rows, labels, test, message in (
         (X, np.zeros(60), None, "all training rows have the label 0.0"),
-        (X, y, np.full(60, 7), "no training row has the label 7 of a test row"),
+        (X, y, np.full(60, 7), "no training row has a label of the test rows, such as 7"),
         (X, y[:50], None, "X has 60 rows and y has 50 labels"),
         (np.full((60, 25), np.nan), y, None, "X: the value of row 0, column 0, is NaN"),
         (sp.csr_matrix(spoiled), y, None, "X: the value of row 7, column 3, is inf"),

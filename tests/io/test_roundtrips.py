@@ -176,7 +176,7 @@ def test_compressed(folder, format, packing):
     assert examples_of(unnamed) == wanted
 
 
-def test_only_a_cache_keeps_names(folder):
+def test_a_cache_and_vw_text_keep_names(folder):
     path = vw(folder / "names.vw", rows=30)
     wanted = examples_of(path)
     for to in ("vw", "svmlight", "parquet", "cache"):
@@ -184,7 +184,7 @@ def test_only_a_cache_keeps_names(folder):
         assert examples_of(out, format=to) == wanted
         keys = [key for _, _, cells in wanted for key, _ in cells]
         names = thresher.scan(out, format=to).names(keys)
-        assert ("word^w1" in names.values()) == (to == "cache")
+        assert ("word^w1" in names.values()) == (to in ("cache", "vw"))
 
 
 def test_tags(folder):

@@ -53,6 +53,7 @@ struct Block {
 
   std::vector<BadLine> bad;
   std::vector<Name> names;           // if requested: each name at least once per file
+  std::vector<std::string> spaces;   // with interactions: each namespace at least once per file
   std::vector<std::uint8_t> sketch;  // if requested: of the keys before folding (sketch.hpp)
 
   std::shared_ptr<const void> owner;  // owns the memory behind the pointers

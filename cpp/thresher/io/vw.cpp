@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "thresher/io/assembly.hpp"
@@ -22,6 +23,8 @@ namespace thresher::io {
 namespace {
 
 using vw::end_of_name, vw::ends, vw::is_plain, vw::parse_other;
+
+constexpr std::size_t most_spaces = 1000;  // whose names are reported
 
 template <class Real>
 constexpr std::string_view too_large =
@@ -39,6 +42,7 @@ class Vw final : public Parser {
   void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) override {
     assembly_.begin(text, std::move(storage), block);
     names_.begin(block.names);
+    new_spaces_ = &block.spaces;
     if (narrow_ && single_) rows<std::int32_t, float>(text);
     else if (narrow_) rows<std::int32_t, double>(text);
     else if (single_) rows<std::int64_t, float>(text);
@@ -318,7 +322,10 @@ class Vw final : public Parser {
   void set_space(std::string_view space) {
     letter_ = space.empty() ? ' ' : space.front();
     hash_.set_space(space);
-    if (!interactions_.empty()) spaces_.push_back(hash_.prefix());
+    if (interactions_.empty()) return;
+    spaces_.push_back(hash_.prefix());
+    if (seen_spaces_.size() < most_spaces && seen_spaces_.emplace(space).second)
+      new_spaces_->emplace_back(space);
   }
 
   // A number in the default namespace is the key itself; every other name is hashed.
@@ -390,7 +397,9 @@ class Vw final : public Parser {
   PrefixHash hash_;  // hashes names in the current namespace
   char letter_ = ' ';
   std::vector<Term> terms_;
-  std::vector<std::string> spaces_;
+  std::vector<std::string> spaces_;  // of the current row
+  std::unordered_set<std::string> seen_spaces_;
+  std::vector<std::string>* new_spaces_ = nullptr;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "thresher/core/error.hpp"
+#include "thresher/io/hash.hpp"
 
 namespace thresher::io {
 
@@ -112,7 +113,7 @@ void must_be_finite(std::int64_t row, const char* what, Real value) {
                              "; text formats only take finite numbers");
 }
 
-// Calls f(row, keys, values, count, to) with room for the row's features and head(row) more bytes;
+// Calls f(row, keys, values, count, to) with room for the row's features and head(row, count) more bytes;
 // f returns the end of what it wrote.
 template <class Head, class F>
 Text each_row(const Block& block, Head&& head, F&& f) {
@@ -122,7 +123,7 @@ Text each_row(const Block& block, Head&& head, F&& f) {
     text.room(24 * static_cast<std::size_t>(starts[block.batch.rows] + 2 * block.batch.rows));
     for (std::int64_t row = 0; row < block.batch.rows; ++row) {
       const auto count = static_cast<std::size_t>(starts[row + 1] - starts[row]);
-      char* to = text.room(2 * longest_number * count + head(row));
+      char* to = text.room(2 * longest_number * count + head(row, count));
       text.end_at(f(row, keys + starts[row], values + starts[row], count, to));
     }
   };
@@ -201,7 +202,7 @@ char* Text::room(std::size_t bytes) {
 }
 
 Text svmlight_text(const Block& block, bool zero_based) {
-  const auto head = [&](std::int64_t row) {
+  const auto head = [&](std::int64_t row, std::size_t) {
     const auto labels =
         block.label_starts
             ? static_cast<std::size_t>(block.label_starts[row + 1] - block.label_starts[row])
@@ -230,26 +231,64 @@ Text svmlight_text(const Block& block, bool zero_based) {
       });
 }
 
-Text vw_text(const Block& block) {
+Text vw_text(const Block& block) { return vw_text(block, VwNames()); }
+
+Text vw_text(const Block& block, const VwNames& names) {
   if (block.label_starts)
     throw std::invalid_argument("VW text has one label per row, not a list: write svmlight");
-  const auto head = [&](std::int64_t row) {
-    return 4 * longest_number + tag_of(block, row).size();
+  const auto head = [&](std::int64_t row, std::size_t count) {
+    return 4 * longest_number + tag_of(block, row).size() + count * (names.longest() + 2);
   };
-  return each_row(block, head,
-                  [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
-                    to = vw_head(to, block, row);
-                    for (std::size_t k = 0; k < count; ++k) {
-                      must_be_finite(row, "a value", values[k]);
-                      *to++ = ' ';
-                      to = std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
-                      if (values[k] == 1) continue;
-                      *to++ = ':';
-                      to = number(to, values[k]);
-                    }
-                    *to++ = '\n';
-                    return to;
-                  });
+  return each_row(
+      block, head, [&](std::int64_t row, auto keys, auto values, std::size_t count, char* to) {
+        to = vw_head(to, block, row);
+        std::string_view space;  // the current namespace; the default one first
+        for (std::size_t k = 0; k < count; ++k) {
+          must_be_finite(row, "a value", values[k]);
+          const VwNames::Name* const known = names.find(unsigned_key(keys[k]));
+          const std::string_view own = known ? known->space : std::string_view();
+          if (own != space) {
+            if (k != 0) to = put(to, " |");
+            to = put(to, own);
+            space = own;
+          }
+          *to++ = ' ';
+          to = known ? put(to, known->name)
+                     : std::to_chars(to, to + longest_number, unsigned_key(keys[k])).ptr;
+          if (values[k] == 1) continue;
+          *to++ = ':';
+          to = number(to, values[k]);
+        }
+        *to++ = '\n';
+        return to;
+      });
+}
+
+void VwNames::add(const Block& block) {
+  for (const auto& [key, text] : block.names) {
+    if (names_.count(key) != 0 || hash64(text) != key) continue;
+    const std::size_t mark = text.find('^');
+    const bool spaced = mark != std::string::npos;
+    Name made{spaced ? text.substr(0, mark) : "", spaced ? text.substr(mark + 1) : text};
+    const auto allowed = [](std::string_view word) {
+      return std::none_of(word.begin(), word.end(), [](char c) {
+        return c == ' ' || c == '|' || c == ':' || (c >= '\t' && c <= '\r') || c == '\0';
+      });
+    };
+    if (made.name.empty() || (spaced && made.space.empty())) continue;
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    const bool is_key = text.size() == 1 || text.front() != '0';  // if it is a number
+    if (!spaced && is_key && std::all_of(text.begin(), text.end(), digit)) continue;
+    if (!allowed(made.space) || !allowed(made.name)) continue;
+    longest_ = std::max(longest_, text.size() + 2);
+    names_.emplace(key, std::move(made));
+  }
+}
+
+const VwNames::Name* VwNames::find(std::uint64_t key) const {
+  if (names_.empty()) return nullptr;
+  const auto found = names_.find(key);
+  return found == names_.end() ? nullptr : &found->second;
 }
 
 }  // namespace thresher::io

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "thresher/io/block.hpp"
 
@@ -29,5 +32,26 @@ class Text {
 // reads back to the same value.
 Text svmlight_text(const Block& block, bool zero_based);
 Text vw_text(const Block& block);
+
+// The names of features by key, for VW text with names and namespaces.
+class VwNames {
+ public:
+  // Adds the names of a block. A name is left out if VW text does not allow it, or if its hash is
+  // not the key: the name of a product, or of a key that was cut to fewer bits.
+  void add(const Block& block);
+
+  struct Name {
+    std::string space, name;
+  };
+  const Name* find(std::uint64_t key) const;
+  std::size_t longest() const { return longest_; }  // bytes of a namespace and a name
+
+ private:
+  std::unordered_map<std::uint64_t, Name> names_;
+  std::size_t longest_ = 0;
+};
+
+// As above; features without a name are numbers in the default namespace, as in the other text.
+Text vw_text(const Block& block, const VwNames& names);
 
 }  // namespace thresher::io

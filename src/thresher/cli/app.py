@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from thresher._version import __version__
-from thresher.cli.options.command import Command, Commands
+from thresher.cli.options.command import Command, Commands, QuietCommand
 from thresher.cli.options.compare import compare
 from thresher.cli.options.convert import convert
 from thresher.cli.options.demo import demo
@@ -18,6 +18,7 @@ from thresher.cli.options.discover import discover
 from thresher.cli.options.inspect import inspect
 from thresher.cli.options.look import look
 from thresher.cli.options.predict import predict
+from thresher.cli.options.shell import completion, man
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
 
@@ -56,6 +57,8 @@ def _help(command: Callable[..., None]) -> str:
 
 for _command in (demo, look, train, tune, compare, discover, predict, inspect, convert):
     app.command(cls=Command, help=_help(_command))(_command)
+for _command in (completion, man):
+    app.command(cls=QuietCommand, help=_help(_command))(_command)
 
 
 def main() -> None:

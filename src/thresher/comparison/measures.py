@@ -106,9 +106,11 @@ def measured(
         return {"mse": mse, "r2": 1.0 - mse / spread if spread > 0 else None}
     found: dict[str, float | None] = {"error": error_of(scores, y, weights)}
     if task == "binary":
-        seen = y if weights is None else y[weights > 0]
-        both = 0 < np.count_nonzero(seen) < len(seen)
-        found["auc"] = float(roc_auc_score(y, scores, sample_weight=weights)) if both else None
+        used = y >= 0 if weights is None else (y >= 0) & (weights > 0)
+        both = 0 < np.count_nonzero(y[used]) < np.count_nonzero(used)
+        own = None if weights is None else weights[used]
+        auc = float(roc_auc_score(y[used], scores[used], sample_weight=own)) if both else None
+        found["auc"] = auc
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +30,7 @@ from thresher.data.block import Block
 from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.data.scaled import refuse_scaled
+from thresher.data.unseen_labels import UnseenLabels
 from thresher.errors import DataError, InputError, ParameterError, setting
 from thresher.health import dynamic_range
 from thresher.losses import ANY_LABEL, LOSSES, Task
@@ -284,21 +286,35 @@ def rows_of(
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"all training rows have the label {classes.tolist()[0]!r}")
-    unknown = np.setdiff1d(y_test, classes)
-    if len(unknown):
+    unseen = UnseenLabels()
+    known = _class_numbers(classes, y_test, unseen)
+    if unseen.unseen == len(y_test):
+        label = y_test.tolist()[0]
         raise InputError(
-            f"no training row has the label {unknown.tolist()[0]!r} of a test row",
-            value=unknown.tolist()[0],
+            f"no training row has a label of the test rows, such as {label!r}",
+            value=label,
             hint=hint_of(y),
         )
-    known = np.searchsorted(classes, y_test)
+    if (warning := unseen.warning("test rows")) is not None:
+        warnings.warn(warning, stacklevel=3)
     which = "binary" if len(classes) == 2 else "multiclass"
     rows = X, numbers, X_test, known, which, classes.tolist(), digests
     return ComparisonRows(*rows, names=names, **both)
 
 
+def _class_numbers(
+    classes: NDArray[Any], y: NDArray[Any], unseen: UnseenLabels
+) -> NDArray[np.intp]:
+    """Return the number of each row's class; -1 if no training row has its label."""
+    seen = unseen.count(classes, y)
+    return np.where(seen, np.searchsorted(classes, y), -1)
+
+
 def gathered(
-    train: Any, test: Any, check: Callable[[], Callable[[Block], Any]] | None = None
+    train: Any,
+    test: Any,
+    check: Callable[[Block], Any] | None = None,
+    check_test: Callable[[Block], Any] | None = None,
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Read sources into X, y, X_test, y_test and the weights of both; None: all are 1.
 
@@ -308,10 +324,10 @@ def gathered(
     ----------
     train : Source
     test : Source or None
-    check : callable, optional
-        Called once for each source; returns a function that is called with each block.
+    check, check_test : callable, optional
+        Called with each block of the source.
     """
-    rows = gather(train, None if check is None else check())
+    rows = gather(train, check)
     X, seen = rows.compact() if train.named else (rows.matrix(), np.arange(rows.width))
     if test is None:
         return X, tidy(rows.labels), None, None, rows.weights, None
@@ -319,7 +335,7 @@ def gathered(
         raise ParameterError(
             owner="compare", parameter="X_test", allowed="a source if X is a source"
         )
-    others = gather(test, None if check is None else check(), train.kinds)
+    others = gather(test, check_test, train.kinds)
     test_rows = others.matrix_of(seen), tidy(others.labels)
     return X, tidy(rows.labels), *test_rows, rows.weights, others.weights
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from thresher.data.namespaces import Namespaces
 from thresher.data.parts import parts_of
 from thresher.data.read_options import ReadOptions
 from thresher.data.scaled import ScaledSource
@@ -110,4 +111,6 @@ def scan(
         labelled=labelled,
     )
     source = Source(parts_of(files, reading), reading)
+    if reading.interactions:
+        source.namespaces = Namespaces(reading.interactions)
     return source if scale is None else ScaledSource(source, scale)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
+from thresher.data.namespaces import Namespaces
 from thresher.data.parts import BlockRequest, Part
 from thresher.data.read_options import ReadOptions, Stopped
 from thresher.data.visits import Visit
@@ -60,6 +61,7 @@ class Source:
     rows: int | None = None
     traced = True  # whether digests of blocks detect a change of the input
     keeps_names = False  # whether training keeps names as rows come
+    namespaces: Namespaces | None = None  # of VW text, if `scan` was given interactions
 
     def __init__(self, parts: Sequence[Part], reading: ReadOptions) -> None:
         if not parts:
@@ -164,11 +166,15 @@ class Source:
                     if block.rows:
                         yield block
                     raise error
+                if self.namespaces is not None:
+                    self.namespaces.add(block.native.spaces)
                 if block.native.sketch:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
                 yield replace(block, raw=raw + block.raw)
                 self._check_stop()
             raw += part.size or 0
+        if self.namespaces is not None and after is None:
+            self.namespaces.warn()
 
     def visits(
         self,

@@ -74,7 +74,7 @@ def write(
     writer = {"parquet": _write_parquet, "csv": _write_csv}.get(format)
     if format in ("cache", "parquet") and compression_of(path):
         raise ParameterError(f"{path}: a {format} file cannot be compressed")
-    blocks = _blocks(source, format == "cache", see, dtype, at_end)
+    blocks = _blocks(source, FORMATS[format].named or format == "cache", see, dtype, at_end)
     if format == "cache":
         return _write_cache(source, blocks, path, dtype)
     return writer(source, blocks, path) if writer else _write_text(source, blocks, path, format)
@@ -138,14 +138,15 @@ def _local(source: Source) -> cache.Fingerprint:
 
 
 def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str) -> int:
-    rows = 0
+    rows, names = 0, _core.VwNames()
     with written_whole(path) as file, _compressed(file, path) as out:
         for block in blocks:
             if block.words is not None:
                 raise DataError(f"{block.place(0)}: labels are words; {format} needs numbers")
             try:
                 if FORMATS[format].named:
-                    out.write(_core.vw_text(block.native))
+                    names.add(block.native)
+                    out.write(_core.vw_text(block.native, names))
                 else:
                     out.write(_core.svmlight_text(block.native, source.reading.zero_based))
             except _core.DataError as error:

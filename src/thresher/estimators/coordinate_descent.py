@@ -45,7 +45,7 @@ class CoordinateDescent(MatrixEstimator):
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         targets = self._targets(y)
-        evaluation = self._checked_eval_set(eval_set)
+        evaluation = self._checked_eval_set(eval_set, run)
         columns, count = _columns(X)
         total = X.shape[0] if weights is None else max(float(weights.sum()), 1e-300)
         l1 = AUTO_L1 / total if self.l1 == "auto" else float(self.l1)

@@ -95,7 +95,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         params = self._checked_params()
         weights = self._row_weights(y, self._checked_weights(sample_weight, X))
         kept = self._kept(*X.shape)
-        evaluation = self._checked_eval_set(eval_set)
+        evaluation = self._checked_eval_set(eval_set, run)
         targets = self._targets(y)
         warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
         scale, learned = self._standardised(targets, weights)

@@ -20,6 +20,7 @@ from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
+from thresher.data.unseen_labels import evaluation_rows
 from thresher.errors import ParameterError, setting
 from thresher.estimators.coefficients import Coefficients
 from thresher.estimators.one_row import OneRowPrediction
@@ -269,7 +270,7 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
             return checked
         return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
 
-    def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
+    def _checked_eval_set(self, eval_set: Any, run: RunOptions) -> tuple[Any, Targets] | None:
         """Return validation rows in memory, and their targets."""
         if eval_set is None:
             return None
@@ -282,7 +283,7 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
                 value=eval_set,
                 allowed="a pair (X, y)",
             )
-        return source.block.X, self._labels().targets(source.block)
+        return evaluation_rows(self._labels(), source.block, run.observer.warn)
 
     # ---- targets and weights of rows in memory -------------------------------------------------
 

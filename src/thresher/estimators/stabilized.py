@@ -140,7 +140,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         params, targets = self._checked_params(), self._targets(y)
         given = self._checked_weights(sample_weight, X)
         weights = self._row_weights(y, given)
-        evaluation = self._checked_eval_set(eval_set)
+        evaluation = self._checked_eval_set(eval_set, run)
         warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
         solving = self._run((X, targets, weights, evaluation), run)
         self._begin(X, params, len(targets), X.shape[0], solving)

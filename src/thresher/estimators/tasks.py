@@ -17,11 +17,13 @@ from thresher.atomic import all_or_nothing
 from thresher.data import is_source
 from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
+from thresher.data.unseen_labels import UnseenLabels
 from thresher.errors import BalanceError, ParameterError, setting
 from thresher.estimators.linear import LinearEstimator, check_source_alone
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.training.class_weights import class_factors
+from thresher.training.observer import Observer
 
 
 def _score(
@@ -29,11 +31,23 @@ def _score(
 ) -> float:
     """Return the score of a source by sums over its rows, or of rows in memory."""
     if not is_source(X):
+        warn_of_unseen(estimator, y)
         return float(of_rows(X, y, sample_weight))
     from thresher.training.scores import score_source, scores_named
 
     check_source_alone(estimator, y, sample_weight)
     return score_source(estimator.model_, X, scores_named(None, estimator.task))["score"]
+
+
+def warn_of_unseen(estimator: Any, y: Any) -> None:
+    """Warn if labels in memory are not among the classes of a classifier."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or np.ndim(y) != 1:
+        return
+    unseen = UnseenLabels()
+    unseen.count(classes, y)
+    if (warning := unseen.warning()) is not None:
+        Observer().warn(warning)
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):

@@ -61,7 +61,7 @@ def error_of(
     scores : array of shape (rows,) or (rows, classes)
         For two classes, one score per row, above zero for class 1.
     classes : array of shape (rows,)
-        Numbers of the classes.
+        Numbers of the classes; -1 for a class that the model does not have, which is an error.
     weights : array of shape (rows,), optional
         Weights of the rows.
 
@@ -75,7 +75,7 @@ def error_of(
     if scores.ndim == 1:
         scores = np.column_stack([-scores, scores])
     rows = np.arange(len(classes))
-    own = scores[rows, classes]
+    own = np.where(classes < 0, -np.inf, scores[rows, classes])
     others = scores.copy()
     others[rows, classes] = -np.inf
     wrong = ~(own > others.max(axis=1))

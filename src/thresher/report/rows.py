@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from thresher.report.summary import label_text
 from thresher.report.tables import Cell, TableCell, table
 
 if TYPE_CHECKING:
+    from thresher.data.unseen_labels import UnseenLabels
     from thresher.model.model import Model
 
 _MATRIX = 8  # largest number of classes with a full confusion matrix
@@ -25,7 +27,8 @@ class ScoredRows(NamedTuple):
     """Scores of rows, and the truth: numbers of classes, sets of labels, or values."""
 
     decision: NDArray[np.float64]
-    truth: NDArray[Any]
+    truth: NDArray[Any]  # -1: a class that the model does not have
+    remark: str = ""
 
 
 def scored_rows(model: Model, X: Any, y: Any) -> ScoredRows:
@@ -51,16 +54,29 @@ def scored_rows(model: Model, X: Any, y: Any) -> ScoredRows:
         if found.shape != shape:
             raise ParameterError(f"y must be of shape {shape}; got {found.shape}")
         return ScoredRows(decision, found)
-    places = {label: place for place, label in enumerate(model.classes.tolist())}
-    truth = np.array([places.get(label, -1) for label in found.tolist()], np.intp)
-    if len(truth) and (truth < 0).any():
-        unknown = found[truth < 0].tolist()[0]
-        raise DataError(f"the label {unknown!r} is not one of the model's classes")
-    return ScoredRows(decision, truth)
+    from thresher.data.unseen_labels import UnseenLabels
+
+    unseen = UnseenLabels()
+    known = unseen.count(model.classes, found)
+    truth = np.where(known, np.searchsorted(model.classes, found) if known.any() else -1, -1)
+    return ScoredRows(decision, truth, _told(unseen))
+
+
+def _told(unseen: UnseenLabels) -> str:
+    """Warn if rows have labels that the model does not know; return the warning as text."""
+    warning = unseen.warning()
+    if warning is None:
+        return ""
+    if unseen.unseen == unseen.rows:
+        names = ", ".join(map(repr, list(unseen.counts)[:5]))
+        raise DataError(f"no row has a label that the model knows; the labels are {names}")
+    warnings.warn(warning, stacklevel=2)
+    return str(warning)
 
 
 def _of_source(model: Model, source: Any) -> ScoredRows:
     from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels, TwoClasses
+    from thresher.data.unseen_labels import UnseenLabels, class_numbers
 
     kind: Labels
     if model.classes is None:
@@ -71,22 +87,20 @@ def _of_source(model: Model, source: Any) -> ScoredRows:
         kind = TwoClasses()
     else:
         kind = ManyClasses(model.classes)
-    raws, truths = list[NDArray[np.float64]](), list[NDArray[Any]]()
+    raws, truths, unseen = list[NDArray[np.float64]](), list[NDArray[Any]](), UnseenLabels()
     for block, raw in model.raw_blocks(source):
-        targets = kind.targets(block)
+        targets, known = unseen.targets(kind, block)
         raws.append(raw)
         if model.multilabel:
             truths.append(np.column_stack([targets[k] > 0 for k in range(len(targets))]))
         elif model.classes is None:
             truths.append(targets[0])
         else:
-            truths.append(
-                (targets[0] > 0).astype(np.intp) if len(targets) == 1 else targets.single()
-            )
+            truths.append(class_numbers(targets, known))
     if not sum(map(len, truths)):
         raise DataError("there are no rows")
     decision = scores(np.concatenate(raws), model.loss, model.classes is not None)
-    return ScoredRows(decision, np.concatenate(truths))
+    return ScoredRows(decision, np.concatenate(truths), _told(unseen))
 
 
 def results(model: Model, found: ScoredRows) -> str:
@@ -102,6 +116,8 @@ def results(model: Model, found: ScoredRows) -> str:
         "These numbers are only for the rows given to the report. If the model learned from these "
         "rows, its error on new rows is larger."
     )
+    if found.remark:
+        remarks = note(found.remark[:1].upper() + found.remark[1:] + ".") + remarks
     if model.classes is None:
         return _values(model, found) + remarks
     if model.multilabel:
@@ -117,12 +133,15 @@ def results(model: Model, found: ScoredRows) -> str:
             f"returns the true class. The error rate counts these rows as errors; the table does "
             f"not."
         )
-    return tiles(numbers) + remarks + _confusion(model, found.truth, predicted)
+    known = found.truth >= 0
+    return tiles(numbers) + remarks + _confusion(model, found.truth[known], predicted[known])
 
 
 def _auc(found: ScoredRows) -> dict[str, object]:
     from sklearn.metrics import roc_auc_score
 
+    known = found.truth >= 0
+    found = ScoredRows(found.decision[known], found.truth[known])
     seen = np.unique(found.truth)
     if found.decision.ndim == 1:
         if len(seen) < 2:

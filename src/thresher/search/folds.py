@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.label_checks import shown
 from thresher.data.row_folds import fold_numbers as fold_numbers
+from thresher.data.unseen_labels import UnseenLabelWarning
 from thresher.errors import ParameterError, SplitError, setting
 
 
@@ -70,7 +73,10 @@ def seen_by(splits: list[Split], rows: int) -> NDArray[np.uint8]:
 
 
 def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
-    """Raise SplitError if the training rows of a split lack one of the classes.
+    """Warn if the training rows of a split lack one of several classes.
+
+    Its test rows of this class count as errors. With two classes, nothing could be learned: that
+    is a SplitError.
 
     Parameters
     ----------
@@ -78,7 +84,21 @@ def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
         Number of training rows.
     classes : array
     """
-    for split, number in np.argwhere(counts == 0)[:1]:
+    lacking = np.argwhere(counts == 0)
+    if len(classes) > 2 and len(lacking) and (np.count_nonzero(counts, axis=1) >= 2).all():
+        names = [shown(label) for label in np.unique(classes[lacking[:, 1]]).tolist()]
+        more = f" and {len(names) - 5:,} others" if len(names) > 5 else ""
+        warnings.warn(
+            UnseenLabelWarning(
+                f"the training rows of {len(set(lacking[:, 0].tolist()))} of {len(counts)} splits "
+                f"have no row of the class {', '.join(names[:5])}{more}; test rows of it count as "
+                f"errors",
+                hint=("use fewer splits with ", setting("cv"), ", or leave the class out"),
+            ),
+            stacklevel=2,
+        )
+        return
+    for split, number in lacking[:1]:
         raise SplitError(
             (setting("cv"), f": the training part of split {split} has no row of class "
              f"{classes.tolist()[number]!r}"),

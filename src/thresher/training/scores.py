@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.block import Block
-from thresher.data.labels import ManyClasses, NumericLabels
+from thresher.data.labels import LabelSets, ManyClasses, NumericLabels
 from thresher.data.source import Source
+from thresher.data.unseen_labels import UnseenLabels, class_numbers
 from thresher.errors import ParameterError, setting
 from thresher.losses import Task
 from thresher.model.links import probabilities, scores, values
 from thresher.model.model import Model
+from thresher.training.observer import Observer
 
 Sums = NDArray[np.longdouble]
 
@@ -173,14 +175,23 @@ class ScoreTally:
     def add(
         self, raw: NDArray[np.float64], true: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> None:
-        """Add rows: raw predictions (one column per output), true labels, and weights."""
+        """Add rows: raw predictions (one column per output), true labels, and weights.
+
+        The true label of a row is -1 if training did not see it: it is an error of the accuracy,
+        and left out of other scores.
+        """
         if len(true) == 0:
             return
         w = np.ones(len(true)) if weights is None else weights
+        seen = true >= 0 if self.classes else np.ones(len(true), bool)
         for name, score in self.named.items():
-            terms = score.terms(self._predictions(score.needs, raw), true, w, self.classes)
-            found = np.array(terms, np.longdouble)
-            self.sums[name] = self.sums[name] + found if name in self.sums else found
+            found = self._predictions(score.needs, raw)
+            if score.terms is not _hits and not seen.all():
+                terms = score.terms(found[seen], true[seen], w[seen], self.classes)
+            else:
+                terms = score.terms(found, true, w, self.classes)
+            sums = np.array(terms, np.longdouble)
+            self.sums[name] = self.sums[name] + sums if name in self.sums else sums
 
     def _predictions(self, needs: str, raw: NDArray[np.float64]) -> NDArray[Any]:
         if needs == "values":
@@ -216,16 +227,26 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
     """
     classes = model.classes
     if model.multilabel:
-        tally = ScoreTally(named, model.loss, 2)
+        tally, unseen = ScoreTally(named, model.loss, 2), UnseenLabels()
         for block, raw in model.raw_blocks(source):
+            unseen.targets(LabelSets(np.asarray(classes)), block)
             correct = _correct(model, block, raw)
             tally.add(
                 np.where(correct, 1.0, -1.0)[:, None], np.ones(block.rows, np.intp), block.weights
             )
+        _warn(unseen)
         return tally.result()
     tally = ScoreTally(named, model.loss, 0 if classes is None else len(classes))
     labels = NumericLabels(model.loss) if classes is None else ManyClasses(classes)
+    unseen = UnseenLabels()
     for block, raw in model.raw_blocks(source):
-        targets = labels.targets(block)
-        tally.add(raw, targets[0] if classes is None else targets.single(), block.weights)
+        targets, known = unseen.targets(labels, block)
+        true = targets[0] if classes is None else class_numbers(targets, known)
+        tally.add(raw, true, block.weights)
+    _warn(unseen)
     return tally.result()
+
+
+def _warn(unseen: UnseenLabels) -> None:
+    if (warning := unseen.warning()) is not None:
+        Observer().warn(warning)

@@ -350,7 +350,9 @@ class Trainer:
         self, source: Source | MatrixSource, kept: Sequence[Output] | None = None
     ) -> float:
         """Return the loss on the validation rows, of the outputs or of the weights `kept`."""
-        loss, digest = mean_loss(source, self.plan, self.outputs, self.capacity, self.kinds, kept)
+        rows = source, self.plan, self.outputs, self.capacity, self.kinds
+        warn = self.options.observer.warn if self.valid_digest is None else None  # once
+        loss, digest = mean_loss(*rows, kept, warn)
         if self.valid_digest not in (None, digest):
             raise DataError(f"{source}: the rows have changed since they were last read")
         self.valid_digest = digest

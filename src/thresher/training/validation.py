@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from thresher import _core
+from thresher.data.unseen_labels import UnseenLabels
 from thresher.errors import DataError
 from thresher.model.model import Output
 from thresher.training.capacity import Capacity
@@ -27,6 +28,7 @@ def mean_loss(
     capacity: Capacity,
     kinds: Mapping[str, str],
     kept: Sequence[Output] | None = None,
+    warn: Callable[[Warning], None] | None = None,
 ) -> tuple[float, int]:
     """Return the weighted mean loss on all rows of a source, and a digest of the rows.
 
@@ -42,18 +44,23 @@ def mean_loss(
         The kind of each column of a table.
     kept : sequence of Output, optional
         Weights to use instead of those of the outputs.
+    warn : function, optional
+        Called with a warning if training did not see the labels of some rows.
     """
+    unseen = UnseenLabels()
     total, weight, digest = 0.0, 0.0, 0
     if kept is None and plan.target is not None:
         kept = outputs.outputs(plan.average, plan.target)
     few = None if kept is None else KeptWeights(kept, plan)
     for block in source.blocks(dtype=plan.dtype, kinds=kinds):
         capacity.grow_for(block, outputs)
-        targets = plan.labels.targets(block)
+        targets, known = unseen.targets(plan.labels, block)
         digest = _core.mix_keys(digest, block.digest) if source.traced else 0
         weights = block.weights
         if weights is None and source.traced:  # the same summation order as with weights
             weights = np.ones(block.rows)
+        if len(targets) == 1 and not known.all():  # these rows are left out
+            weights = np.where(known, 1.0 if weights is None else weights, 0.0)
         rows = block.batch, targets, outputs.losses(plan.losses), weights
         try:
             total += outputs.loss_on(*rows, plan.average) if few is None else few.loss(*rows)
@@ -62,4 +69,7 @@ def mean_loss(
         weight += float(block.rows if weights is None else weights.sum())
     if weight == 0:
         raise DataError(f"{source}: no rows to compute a loss on")
+    warning = unseen.warning("validation rows")
+    if warn is not None and warning is not None:
+        warn(warning)
     return total / weight, digest

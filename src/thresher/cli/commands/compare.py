@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from thresher.atomic import write_whole
 from thresher.cli.options.parsed import CompareOptions
@@ -60,7 +60,7 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
         if reading.get("on_bad_line", "error") != "error":  # the quarantine is for training rows
             reading["on_bad_line"] = "skip"
         test = _source(options, options.test, reading)
-    rows = gathered(train, test, _check(options, task))
+    rows = gathered(train, test, *_checks(options, task))
     for source in (train,) if test is None else (train, test):
         warn_of_bad_lines(source)
     found = compare_rules(
@@ -95,13 +95,20 @@ def _task(options: CompareOptions) -> str:
     return "regression" if numbers else "classification"
 
 
-def _check(options: CompareOptions, task: str) -> Callable[[], Callable[[Block], Any]] | None:
-    """Return a factory of label checks, which report errors with file and line."""
+_Check: TypeAlias = Callable[[Block], Any] | None
+
+
+def _checks(options: CompareOptions, task: str) -> tuple[_Check, _Check]:
+    """Return checks of the labels of training and test rows: errors have file and line.
+
+    Test rows may have classes that training rows do not have: these are errors of the model.
+    """
     if options.multiclass:
-        return None
+        return None, None
     if task == "regression":
-        return lambda: NumericLabels(options.loss or "squared").targets
-    return lambda: TwoClasses().targets
+        check = NumericLabels(options.loss or "squared").targets
+        return check, check
+    return TwoClasses().targets, None
 
 
 def _source(

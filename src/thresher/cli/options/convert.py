@@ -58,8 +58,9 @@ def convert(
 
     [bold]thresher convert 'logs/*.vw.gz' logs.cache[/]
 
-    Values are kept exactly. A cache also keeps the names of features; other formats get the 64-bit
-    hashes of the names, or only --bits bits of them. The trained model is the same for all formats.
+    Values are kept exactly. A cache and VW text also keep the names of features; other formats get
+    the 64-bit hashes of the names. With --bits, only these bits of the hashes are kept. The trained
+    model is the same for all formats.
     """
     reading = reading_of(locals())
     from thresher.cli.commands.convert import convert as run

@@ -240,8 +240,13 @@ def first_line(command: Any) -> str:
 
 
 def paragraphs(command: Any) -> list[str]:
-    """Return the paragraphs of the help of a command; an example begins with "thresher"."""
+    """Return the paragraphs of the help of a command."""
     return [part.replace("\n", " ") for part in plain(command.help or "").split("\n\n")]
+
+
+def is_example(paragraph: str) -> bool:
+    """Tell whether a paragraph is a command to type."""
+    return paragraph.startswith(("thresher ", "eval "))
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -267,7 +272,7 @@ def _about(command: Any, most: int | None = None) -> list[str]:
     lines: list[str] = []
     texts = 0
     for part in paragraphs(command):
-        if part.startswith("thresher "):
+        if is_example(part):
             example = textwrap.wrap(part, _width() - 4, subsequent_indent="    ")
             lines += [*([""] if lines else []), *(f"  {line}" for line in example)]
             continue
