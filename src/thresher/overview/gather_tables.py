@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.columns import is_number, is_string, plain, single
+from thresher.data.columns import is_number, plain, single
 from thresher.data.row_folds import mixed
 from thresher.data.table_files import row_groups
 from thresher.errors import DataError
-from thresher.overview.columns import MISSING, ColumnCounter
+from thresher.overview.columns import MISSING, ColumnCounter, filled
 from thresher.overview.distinct import DistinctCount
 from thresher.overview.facts import DataFacts, RowCount, names_of
 from thresher.overview.kinds import ColumnFacts, column_facts, with_ratios
@@ -93,46 +93,48 @@ def _add_labels(
     elif labels.multilabel and choice.separator:
         labels.add_sets(
             [
-                {part.strip() for part in str(cell).split(choice.separator) if part.strip()}
-                if cell is not None
-                else set()
-                for cell in _words(columns[0])
+                {part.strip() for part in str(cell or "").split(choice.separator) if part.strip()}
+                for cell in columns[0].to_pylist()
             ]
         )
     elif labels.multilabel:
         labels.add_sets([set(cell or ()) for cell in columns[0].to_pylist()])
     else:
         counter = counters[choice.columns[0]]
-        pure = counter.numbers >= counter.words  # a column of words: 7 is a word, too
-        labels.add(_cells(columns[0]) if pure else _words(columns[0]))
+        # In a column of words, 7 is a word, too.
+        _add_column(labels, columns[0], numbers=counter.numbers >= counter.words)
 
 
-def _words(column: Any) -> list[Any]:
-    """Return cells as strings, missing ones as None."""
-    cells = column.to_pylist()
-    return [None if cell is None or str(cell).strip() in MISSING else str(cell).strip()
-            for cell in cells]  # fmt: skip
+def _add_column(labels: LabelCounter, column: Any, numbers: bool) -> None:
+    """Add the labels of a column; its different values are looked at once."""
+    if is_number(column.type):
+        labels.add(_cells(column))
+        return
+    encoded = single(column.cast("large_string").dictionary_encode())
+    places = plain(filled(encoded.indices), np.int64).copy()
+    places[plain(encoded.indices.is_null(), np.int64).astype(bool)] = len(encoded.dictionary)
+    words = encoded.dictionary.to_pylist()
+    labels.add_encoded([*(_cell(word) if numbers else _word(word) for word in words), None], places)
 
 
 def _cells(column: Any) -> Any:
     """Return cells as numbers where they are numbers, else as strings, missing ones as None."""
     if is_number(column.type):
-        values = plain(column.fill_null(0), np.float64).copy()
+        values = plain(filled(column), np.float64).copy()
         values[plain(column.is_null(), np.int64).astype(bool)] = np.nan
         return values
-    if is_string(column.type):
-        encoded = column.dictionary_encode()
-        values_of = [_cell(value) for value in encoded.dictionary.to_pylist()]
-        return [None if at is None else values_of[at] for at in encoded.indices.to_pylist()]
-    return [_cell(str(cell)) if cell is not None else None for cell in column.to_pylist()]
+    return [None if cell is None else _cell(str(cell)) for cell in column.to_pylist()]
+
+
+def _word(value: str) -> str | None:
+    word = value.strip()
+    return None if word in MISSING else word
 
 
 def _cell(value: str) -> Any:
-    word = value.strip()
-    if word in MISSING:
-        return None
+    word = _word(value)
     try:
-        return float(word)
+        return None if word is None else float(word)
     except ValueError:
         return word
 

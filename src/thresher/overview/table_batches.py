@@ -164,7 +164,8 @@ def _csv(
 
     names = _unique(layout.names)
     with open_bytes(file.path) as stream:
-        text = _Utf8(stream, file.path, file.encoding or "utf-8", bad)
+        plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad)
+        text = io.BufferedReader(plain, _BLOCK)  # reads whole blocks: small batches are slow
         try:
             reader = csv.open_csv(
                 text,
