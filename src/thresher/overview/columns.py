@@ -16,7 +16,7 @@ from thresher.overview.distinct import DistinctCount
 __all__ = ["MISSING", "TRUTHS", "ColumnCounter", "cell_strings", "filled"]
 
 MISSING = ("", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "nan", "NaN", "NAN", "?",
-           "-", "--", "missing", "#N/A", "NaT")  # fmt: skip
+           "--", "missing", "#N/A", "NaT")  # fmt: skip
 TRUTHS = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMBER = r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$"
 _DATE = (
@@ -24,9 +24,8 @@ _DATE = (
     r"\d{1,2}[- ](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*[- ]\d{2,4})"
     r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?(?:\s*(?:Z|[-+]\d{2}:?\d{2}|[AP]M))?\s*$"
 )
-_MOST_VALUES = 4096  # different values that are counted one by one
+_DASH = 0.3  # a smaller share of "-" is of missing cells, a larger one of a value
 _LONGEST_DATE = 40  # letters
-_SAMPLE = 4000  # cells that are kept to look at
 
 
 class ColumnCounter:
@@ -37,6 +36,8 @@ class ColumnCounter:
     name : str
     position : int
         From 0.
+    columns : int
+        Number of columns of the table: of many, less is kept for each.
 
     Attributes
     ----------
@@ -50,14 +51,16 @@ class ColumnCounter:
         The first cells that are not missing and not numbers.
     """
 
-    def __init__(self, name: str, position: int) -> None:
+    def __init__(self, name: str, position: int, columns: int = 1) -> None:
         self.name, self.position = name, position
+        self._most_values = _share(1 << 20, columns, 64, 4096)  # that are counted one by one
+        self._most_samples = _share(1 << 18, columns, 20, 4000)  # cells that are kept
         self.type = ""  # type of the column in a typed table
         self.rows = self.missing = self.numbers = self.truths = self.dates = self.words = 0
         self.lists = self.items = 0
         self.missing_words: Counter[str] = Counter()
         self.values: Counter[Any] | None = Counter()
-        self.distinct = DistinctCount()
+        self.distinct = DistinctCount(_share(1 << 22, columns, 1 << 12, 1 << 16))
         self.sample: list[str] = []
         self.letters = self.tokens = 0  # of all words
         self.first_words: list[int] = []  # rows of the first cells that are words
@@ -68,6 +71,14 @@ class ColumnCounter:
         self.signs = False  # whether a number is written with leading zeros or a plus sign
         self.step: float | None = None  # constant difference of consecutive numbers
         self._last: float | None = None
+
+    @property
+    def dashes(self) -> int:
+        """Cells "-" that are missing values: a few, and not the opposite of "+"."""
+        if self.values is None or "-" not in self.values or "+" in self.values:
+            return 0
+        found = self.values["-"]
+        return found if found <= _DASH * (self.rows - self.missing) else 0
 
     def add(self, column: Any) -> NDArray[np.uint64]:
         """Add the next cells; return a hash of each cell."""
@@ -176,10 +187,10 @@ class ColumnCounter:
         self.letters += letters
         spaces = plain(pc.count_substring(own, " "), np.int64)
         self.tokens += int((spaces + 1) @ times)
-        if len(self.sample) < _SAMPLE or len(self.first_words) < 3:
-            rows = np.flatnonzero(~null & rest[places])[:_SAMPLE]
+        if len(self.sample) < self._most_samples or len(self.first_words) < 3:
+            rows = np.flatnonzero(~null & rest[places])[: self._most_samples]
             self.first_words += (before + rows[:3]).tolist()
-            more = values.take(integers(places[rows[: _SAMPLE - len(self.sample)]]))
+            more = values.take(integers(places[rows[: self._most_samples - len(self.sample)]]))
             self.sample += [str(cell) for cell in more.to_pylist()]
 
     def _count_values(
@@ -193,7 +204,7 @@ class ColumnCounter:
         """Count the rows of each value, as long as there are few values."""
         if self.values is None:
             return
-        if int(present.sum()) > _MOST_VALUES:
+        if int(present.sum()) > self._most_values:
             self.values = None
             return
         words = _picked(trimmed, present).to_pylist()
@@ -202,7 +213,7 @@ class ColumnCounter:
             strict=True,
         ):  # fmt: skip
             self.values[value if number else word] += times
-        if len(self.values) > _MOST_VALUES:
+        if len(self.values) > self._most_values:
             self.values = None
 
     # ---- numbers ---------------------------------------------------------------------------------
@@ -225,7 +236,7 @@ class ColumnCounter:
         self.distinct.add(hashes[~lacks])
         if self.values is not None:
             different, counts = np.unique(present, return_counts=True)
-            if len(different) > _MOST_VALUES or len(self.values) > _MOST_VALUES:
+            if len(different) > self._most_values or len(self.values) > self._most_values:
                 self.values = None
             else:
                 self.values.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
@@ -295,7 +306,7 @@ class ColumnCounter:
             if self.values is not None:
                 for one in pa.compute.value_counts(items):
                     self.values[one["values"].as_py()] += one["counts"].as_py()
-                if len(self.values) > _MOST_VALUES:
+                if len(self.values) > self._most_values:
                     self.values = None
         hashes = _hashed(_present_cells(cells).cast(pa.large_string()))
         self.distinct.add(hashes[~null])
@@ -306,6 +317,10 @@ class ColumnCounter:
     def _keep(self, column: Any) -> None:
         if len(self.sample) < 20:
             self.sample += [str(cell) for cell in column[:20].drop_null().to_pylist()]
+
+
+def _share(all_of: int, columns: int, least: int, most: int) -> int:
+    return max(min(all_of // max(columns, 1), most), least)
 
 
 def cell_strings(words: tuple[str, ...]) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from thresher.data.columns import is_number, plain, single
+from thresher.data.paths import can_reopen
 from thresher.data.row_folds import mixed
 from thresher.data.table_files import row_groups
 from thresher.errors import DataError
@@ -45,26 +46,50 @@ class _TableRows:
         whole = np.zeros(batch.num_rows, np.uint64)
         for at, name in enumerate(names):
             if name not in self.counters:
-                self.counters[name] = ColumnCounter(name, at)
+                self.counters[name] = ColumnCounter(name, at, len(names))
             hashes = self.counters[name].add(single(batch.column(at)))
             with np.errstate(over="ignore"):
                 whole = (whole + hashes) * _ODD
         self.hashes.add(mixed(whole))
         self.rows += batch.num_rows
         if self.labels is None and self.labelled:
-            self._choose()
+            self._begin(self._chosen())
+        self.add_labels(batch)
+
+    def add_labels(self, batch: Any) -> None:
+        """Add only the labels of rows."""
         if self.labels is not None:
             _add_labels(self.labels, self.choice, self.counters, batch)
 
-    def _choose(self) -> None:
+    def _chosen(self) -> LabelChoice:
         found = [column_facts(one) for one in self.counters.values()]
         samples = {name: one.sample for name, one in self.counters.items()}
-        self.choice = choose_label(found, samples, self.given, self.header)
-        if not self.choice.columns:
-            return
-        first = self.counters[self.choice.columns[0]]
-        several = len(self.choice.columns) > 1 or bool(self.choice.separator)
-        self.labels = LabelCounter(self.choice, several or first.lists > 0)
+        return choose_label(found, samples, self.given, self.header)
+
+    def _begin(self, choice: LabelChoice) -> None:
+        self.choice = choice
+        if choice.columns:
+            lists = self.counters[choice.columns[0]].lists > 0
+            several = len(choice.columns) > 1 or bool(choice.separator)
+            self.labels = LabelCounter(choice, several or lists)
+
+    def choose_again(self, can_reread: bool) -> bool:
+        """Choose the label by all rows.
+
+        If it is another one than that of the first rows, its labels must be read from the
+        beginning: return True.
+        """
+        if not self.labelled or not self.counters:
+            return False
+        new, old = self._chosen(), self.choice
+        if (new.columns, new.separator) != (old.columns, old.separator):
+            if can_reread and new.columns:
+                self._begin(new)
+                return True
+            return False
+        if self.labels is not None:
+            self.choice = self.labels.choice = new
+        return False
 
     def columns(self) -> list[ColumnFacts]:
         """Return the facts about the columns."""
@@ -151,33 +176,16 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
     """
     header = all(one.layout is None or one.layout.header for one in files)
     table = _TableRows(label, header)
-    bad = BadLineCount()
-    problems: list[str] = []
-    read = before = 0
-    ended = True
-    for one in files:
-        if not one.is_table:
-            problems.append(f"{one.path}: {one.about or 'not a table'}; it is left out")
-            continue
-        here = [0]
-        try:
-            for number, batch in enumerate(read_batches(one, bad, _keeper(here))):
-                if number == 0:
-                    problems += _differences(table, one, batch)
-                table.add(batch)
-                read = before + here[0]
-                limits.on_progress(table.rows, read)
-                if limits.reached(table.rows):
-                    ended = False
-                    break
-        except DataError as error:
-            problems.append(f"reading ended after row {table.rows:,}: {error}")
-        if not ended:
-            break
-        before += one.size or here[0]
-    rows = limits.total(table.rows, ended, read)
-    if not ended:
+    reading = _Reading(files, limits)
+    for batch in reading.batches(table):
+        table.add(batch)
+        limits.on_progress(table.rows, reading.read)
+    rows = limits.total(table.rows, reading.ended, reading.read)
+    if not reading.ended:
         rows = _stored_rows(files, rows)
+    if table.choose_again(all(can_reopen(one.path) for one in files)):
+        for batch in _Reading(files, limits).batches(None):
+            table.add_labels(batch)
     if not table.counters and files and files[0].layout is not None:
         empty = (ColumnFacts(name, at, "empty") for at, name in enumerate(files[0].layout.names))
         columns = tuple(empty)
@@ -190,19 +198,55 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
         columns,
         duplicates=max(table.rows - table.hashes.count, 0),
         duplicates_exact=table.hashes.exact,
-        bad=bad,
-        problems=tuple(problems),
+        bad=reading.bad,
+        problems=tuple(reading.problems),
     )
     if table.labels is not None:
         return replace(facts, label=table.labels.facts())
     return facts
 
 
-def _keeper(here: list[int]) -> Callable[[int], None]:
-    def keep(read: int) -> None:
-        here[0] = read
+class _Reading:
+    """One reading of the files, up to the limit.
 
-    return keep
+    Attributes
+    ----------
+    read : int
+        Stored bytes that were read.
+    ended : bool
+        Whether all files were read to their end.
+    """
+
+    def __init__(self, files: Sequence[Sniffed], limits: Limits) -> None:
+        self.files, self.limits = files, limits
+        self.bad = BadLineCount()
+        self.problems: list[str] = []
+        self.read = self.rows = self._before = 0
+        self.ended = True
+
+    def batches(self, table: _TableRows | None) -> Iterator[Any]:
+        """Yield the rows; note how columns differ from those of the table so far."""
+        for one in self.files:
+            if not one.is_table:
+                self.problems.append(f"{one.path}: {one.about or 'not a table'}; it is left out")
+                continue
+            try:
+                for number, batch in enumerate(read_batches(one, self.bad, self._keep)):
+                    if number == 0 and table is not None:
+                        self.problems += _differences(table, one, batch)
+                    if self.limits.rows is not None:
+                        batch = batch.slice(0, self.limits.rows - self.rows)
+                    self.rows += batch.num_rows
+                    yield batch
+                    if self.limits.reached(self.rows):
+                        self.ended = False
+                        return
+            except DataError as error:
+                self.problems.append(f"reading ended after row {self.rows:,}: {error}")
+            self._before += one.size or 0
+
+    def _keep(self, read: int) -> None:
+        self.read = self._before + read
 
 
 def _differences(table: _TableRows, file: Sniffed, batch: Any) -> list[str]:
@@ -239,6 +283,9 @@ def gather_frame(
             add_given(apart, y, at, at + batch.num_rows)
         at += batch.num_rows
         limits.on_progress(found.rows, 0)
+    if apart is None and found.choose_again(True):
+        for batch in table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS):
+            found.add_labels(batch)
     facts = DataFacts(
         (),
         name,

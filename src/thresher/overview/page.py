@@ -109,7 +109,8 @@ def _findings(findings: Sequence[Finding]) -> str:
     for one in findings:
         mends = [f"<code>{text(option)}</code>" for option in one.options]
         if one.advice:
-            mends.append(text(one.advice))
+            code = f": <code>{text(one.filter)}</code>" if one.filter else ""
+            mends.append(text(one.advice) + code)
         mend = f'<br/><span class="mend">{"; ".join(mends)}</span>' if mends else ""
         kind = ' class="serious"' if one.serious else ""
         items.append(f"<li{kind}>{text(_sentence(one.what))}{mend}</li>")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -66,8 +67,11 @@ class BadLineCount:
 class _Utf8(io.RawIOBase):
     """A stream of text in any encoding, as UTF-8 without NUL bytes."""
 
-    def __init__(self, stream: Any, path: str, encoding: str, bad: BadLineCount) -> None:
+    def __init__(
+        self, stream: Any, path: str, encoding: str, bad: BadLineCount, aligned: bool = False
+    ) -> None:
         super().__init__()
+        self._aligned, self._part = aligned, b""
         self._stream, self._path, self._bad = stream, path, bad
         self._plain = encoding == "utf-8"
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -105,7 +109,14 @@ class _Utf8(io.RawIOBase):
             bad.first_nul = bad.first_nul or self._place(found, b"\0")
             found = found.replace(b"\0", b"")
         self._lines += found.count(b"\n")
-        return found
+        return self._with_one_space(found) if self._aligned else found
+
+    def _with_one_space(self, found: bytes) -> bytes:
+        """Return whole lines, with one space between two cells."""
+        whole = self._part + found
+        end = len(whole) if self._ended else whole.rfind(b"\n") + 1
+        self._part = whole[end:]
+        return re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", re.sub(rb"[ \t]+", b" ", whole[:end]))
 
     def _place(self, found: bytes, what: bytes) -> str:
         line = self._lines + found[: found.find(what)].count(b"\n") + 1
@@ -164,7 +175,7 @@ def _csv(
 
     names = _unique(layout.names)
     with open_bytes(file.path) as stream:
-        plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad)
+        plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad, layout.aligned)
         text = io.BufferedReader(plain, _BLOCK)  # reads whole blocks: small batches are slow
         try:
             reader = csv.open_csv(
