@@ -18,7 +18,7 @@ from thresher.overview.distinct import DistinctCount
 from thresher.overview.facts import DataFacts, RowCount, names_of
 from thresher.overview.kinds import ColumnFacts, column_facts, with_ratios
 from thresher.overview.label_choice import LabelChoice, choose_label
-from thresher.overview.labels import LabelCounter, add_given, are_sets
+from thresher.overview.labels import LabelCounter, LabelFacts, add_given, are_sets
 from thresher.overview.limits import Limits
 from thresher.overview.sniff import Sniffed
 from thresher.overview.table_batches import BATCH_ROWS, BadLineCount, read_batches
@@ -90,6 +90,12 @@ class _TableRows:
         if self.labels is not None:
             self.choice = self.labels.choice = new
         return False
+
+    def label_facts(self) -> LabelFacts:
+        """Return the facts about the labels; without labels, which columns could be labels."""
+        if self.labels is None:
+            return LabelFacts(reason=self.choice.reason, candidates=self.choice.candidates)
+        return self.labels.facts()
 
     def columns(self) -> list[ColumnFacts]:
         """Return the facts about the columns."""
@@ -180,7 +186,7 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
     for batch in reading.batches(table):
         table.add(batch)
         limits.on_progress(table.rows, reading.read)
-    rows = limits.total(table.rows, reading.ended, reading.read)
+    rows = limits.total(table.rows, reading.ended, reading.read, reading.whole_rows)
     if not reading.ended:
         rows = _stored_rows(files, rows)
     if table.choose_again(all(can_reopen(one.path) for one in files)):
@@ -201,9 +207,7 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
         bad=reading.bad,
         problems=tuple(reading.problems),
     )
-    if table.labels is not None:
-        return replace(facts, label=table.labels.facts())
-    return facts
+    return replace(facts, label=table.label_facts())
 
 
 class _Reading:
@@ -213,6 +217,8 @@ class _Reading:
     ----------
     read : int
         Stored bytes that were read.
+    whole_rows : int
+        Rows in these bytes: a few more than `rows`, those that were used.
     ended : bool
         Whether all files were read to their end.
     """
@@ -221,7 +227,7 @@ class _Reading:
         self.files, self.limits = files, limits
         self.bad = BadLineCount()
         self.problems: list[str] = []
-        self.read = self.rows = self._before = 0
+        self.read = self.rows = self.whole_rows = self._before = 0
         self.ended = True
 
     def batches(self, table: _TableRows | None) -> Iterator[Any]:
@@ -234,6 +240,7 @@ class _Reading:
                 for number, batch in enumerate(read_batches(one, self.bad, self._keep)):
                     if number == 0 and table is not None:
                         self.problems += _differences(table, one, batch)
+                    self.whole_rows = self.rows + batch.num_rows
                     if self.limits.rows is not None:
                         batch = batch.slice(0, self.limits.rows - self.rows)
                     self.rows += batch.num_rows
@@ -294,5 +301,4 @@ def gather_frame(
         duplicates=max(found.rows - found.hashes.count, 0),
         duplicates_exact=found.hashes.exact,
     )
-    counted = apart or found.labels
-    return facts if counted is None else replace(facts, label=counted.facts())
+    return replace(facts, label=found.label_facts() if apart is None else apart.facts())

@@ -77,6 +77,7 @@ class _Utf8(io.RawIOBase):
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
         self._ready = b""
         self._lines = 0
+        self.size = 0  # bytes that were returned
         self._ended = False
 
     def readable(self) -> bool:
@@ -92,6 +93,7 @@ class _Utf8(io.RawIOBase):
         size = min(len(buffer), len(self._ready))
         buffer[:size] = self._ready[:size]
         self._ready = self._ready[size:]
+        self.size += size
         return size
 
     def _converted(self, piece: bytes) -> bytes:
@@ -199,10 +201,15 @@ def _csv(
                 ),
             )
             with reader:
+                cells = 0
                 for batch in reader:
-                    on_read(stream.raw_position)
                     for begin in range(0, batch.num_rows, BATCH_ROWS):
                         piece = batch.slice(begin, BATCH_ROWS)
+                        # The reader reads ahead: count what the rows so far take. A cell has an
+                        # offset of four bytes, and one byte after it in the file.
+                        cells += piece.nbytes - 3 * piece.num_rows * len(names)
+                        share = min(cells / max(plain.size, 1), 1.0)
+                        on_read(round(stream.raw_position * share))
                         if done:
                             piece, done = piece.slice(done), max(done - piece.num_rows, 0)
                         if piece.num_rows:
