@@ -216,7 +216,7 @@ def test_a_quote_that_is_never_closed_comes_late(tmp_path):
     look = thresher.look(path)
     assert look.facts.rows.read == 90_000
     assert "quotes" in names(look)
-    assert "tr -d '\"'" in look.command
+    assert "--no-quotes" in look.command
 
 
 def test_repeated_and_empty_names(tmp_path):

@@ -64,7 +64,7 @@ def _file(facts: DataFacts) -> list[Finding]:
             found.append(Finding("header", what, (setting("header", False),)))
         if not layout.quotes or facts.bad.open_quotes:
             what = "a cell begins with a quote that is never closed: it would enclose many lines"
-            found.append(Finding("quotes", what, advice="remove the quotes", filter="tr -d '\"'"))
+            found.append(Finding("quotes", what, (setting("quotes", False),)))
     if file.encoding not in ("utf-8", ""):
         what = f"the text is not UTF-8, but {file.encoding}"
         found.append(Finding("encoding", what, (setting("encoding", file.encoding),)))

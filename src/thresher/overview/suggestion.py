@@ -16,13 +16,13 @@ __all__ = ["Suggestion", "suggest"]
 
 # Options in the order of a command, each with whether it can be repeated.
 _ORDER = (
-    "format", "header", "delimiter", "encoding", "zero_based", "label", "multilabel",
+    "format", "header", "delimiter", "quotes", "encoding", "zero_based", "label", "multilabel",
     "label_separator", "multiclass", "loss", "text", "ignore", "weight", "missing", "dates",
     "scale", "shuffle", "class_weight", "on_bad_line",
 )  # fmt: skip
 _REPEATED = ("text", "ignore")
 _READING = (
-    "format", "header", "delimiter", "encoding", "zero_based", "label", "multilabel",
+    "format", "header", "delimiter", "quotes", "encoding", "zero_based", "label", "multilabel",
     "label_separator", "text", "ignore", "weight", "missing", "dates", "on_bad_line",
 )  # fmt: skip
 
