@@ -15,7 +15,7 @@ __all__ = ["SEPARATORS", "LabelChoice", "choose_label", "separator_of", "task_of
 SEPARATORS = ",;|"
 USUAL = ("label", "y", "target", "class")  # what `thresher train` takes without --label
 _NAMES = re.compile(
-    r"labels?|y|target|class(?:es)?|outcome|response|result|categor(?:y|ies)|topics?|tags?|genres?|"
+    r"labels?|y|target|class(?:es)?|outcome|response|result|category|categories|topics?|tags?|genres?|"
     r"sentiment|polarity|survived|churn(?:ed)?|default|clicks?|clicked|fraud|diagnosis|species|"
     r"quality|rating|stars|score|price|cost|sales?|amount|salary|income|is_.*|has_.*|.*_(?:label|"
     r"class|target|category)|exited|attrition|spam|opinion|income_bracket|medv|toxic|is[A-Z].*"
