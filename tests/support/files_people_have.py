@@ -93,7 +93,7 @@ def regression_drifting_with_time(folder: Path, seed: int = 0, rows: int = ROWS)
         label="price",
         task="regression",
         columns={"day": "date", "size": "number", "city": "category"},
-        options=("--label price", "--loss squared", "--shuffle"),
+        options=("--label price", "--loss squared", "--ignore day", "--shuffle"),
     )
 
 
@@ -214,7 +214,7 @@ def label_tab_text_with_quotes(folder: Path, seed: int = 0, rows: int = ROWS) ->
         label=0,
         labels=("ham", "spam"),
         columns={1: "text"},
-        options=("--no-header", "--label 0", "--text 1"),
+        options=("--no-header", "--no-quotes", "--label 0", "--text 1"),
         more={"delimiter": "\t", "quotes": len(range(5, rows, 97))},
     )
 

@@ -6,6 +6,8 @@ import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
+
 from support.file_facts import (
     CITIES,
     FileFacts,
@@ -61,7 +63,7 @@ def columns_of_different_scale(folder: Path, seed: int = 0, rows: int = ROWS) ->
         rows=rows,
         labels=(0, 1),
         columns=dict.fromkeys(("a", "b", "tiny", "salary"), "number"),
-        options=("--scale",),
+        options=("--scale variance",),
         more={"odd": ("salary", "tiny")},
     )
 
@@ -139,7 +141,65 @@ def dates(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
         rows=rows,
         labels=(0, 1),
         columns={"day": "date", "at": "date", "european": "date", "a": "number", "b": "number"},
-        options=("--dates parts",),
+        options=("--ignore day", "--ignore at", "--ignore european"),
+    )
+
+
+@kind
+def aligned_by_spaces(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
+    """Columns of numbers with several spaces between them, and no header."""
+    rng = rng_of(seed)
+    X = numbers(rng, rows, 4)
+    y = 10 * X[:, 0] - 5 * X[:, 1] + rng.normal(size=rows) + 100
+    path = folder / "housing.data"
+    lines = [" ".join(f"{x:9.4f}" for x in (*X[i], y[i])) for i in range(rows)]
+    path.write_text("".join(f" {line}\n" for line in lines))
+    return FileFacts(
+        path,
+        rows=rows,
+        label=4,
+        task="regression",
+        columns=dict.fromkeys(range(4), "number"),
+        options=("sed ", "--no-header", "--label -1", "--loss squared"),
+        more={"delimiter": " "},
+    )
+
+
+@kind
+def plus_and_minus(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
+    """The labels are + and -, and - is no missing value there."""
+    rng = rng_of(seed)
+    X = numbers(rng, rows, 2)
+    y = classes_of(rng, X)
+    cells = [["-" if i % 50 == 7 else X[i, 0], float(X[i, 1]), "+-"[y[i]]] for i in range(rows)]
+    path = write_csv(folder / "credit.csv", ["a", "b", "class"], cells)
+    return FileFacts(
+        path,
+        rows=rows,
+        label="class",
+        labels=("+", "-"),
+        columns={"a": "number", "b": "number"},
+        options=("--multiclass", "--missing indicator"),
+        more={"missing": {"a": rows // 50}},
+    )
+
+
+@kind
+def long_runs(folder: Path, seed: int = 0, rows: int = 20_000) -> FileFacts:
+    """The second class begins after the first batches; without header."""
+    rng = rng_of(seed)
+    X = numbers(rng, rows, 3)
+    y = np.sort(classes_of(rng, X))
+    path = write_csv(folder / "magic.data", None, [[*map(float, X[i]), "gh"[y[i]]]
+                                                   for i in range(rows)])  # fmt: skip
+    return FileFacts(
+        path,
+        rows=rows,
+        label=3,
+        labels=("g", "h"),
+        columns=dict.fromkeys(range(3), "number"),
+        options=("--no-header", "--label -1", "--multiclass", "--shuffle"),
+        more={"longest_run": rows // 2},
     )
 
 
@@ -201,7 +261,8 @@ def nul_bytes(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
     lines = made.path.read_bytes().splitlines(keepends=True)
     for at in range(10, rows, 100):
         lines[at] = lines[at].replace(b",", b"\0,", 1)
-    return _rewritten(made, b"".join(lines), nul=len(range(10, rows, 100)))
+    nul = len(range(10, rows, 100))
+    return _rewritten(made, b"".join(lines), (r"tr -d '\0' < ",), nul=nul)
 
 
 @kind

@@ -66,6 +66,19 @@ def svmlight_with_bad_lines(folder: Path, seed: int = 0, rows: int = 600) -> Fil
 
 
 @kind
+def svmlight_from_zero(folder: Path, seed: int = 0, rows: int = 600) -> FileFacts:
+    """Features are numbered from 0."""
+    rng = rng_of(seed)
+    lines = []
+    for _ in range(rows):
+        keys = [0, *np.sort(rng.choice(50, 5, replace=False) + 1).tolist()]
+        lines.append(f"{1 if keys[1] < 9 else -1} " + " ".join(f"{k}:1" for k in keys) + "\n")
+    path = folder / "zero.svm"
+    path.write_text("".join(lines))
+    return FileFacts(path, "svmlight", rows, None, labels=(-1.0, 1.0), options=("--zero-based",))
+
+
+@kind
 def svmlight_multilabel(folder: Path, seed: int = 0, rows: int = 600) -> FileFacts:
     rng = rng_of(seed)
     lines = []

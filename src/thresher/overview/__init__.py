@@ -1,4 +1,8 @@
-"""`look`: what data are, before training (`thresher look`)."""
+"""`look`: what data are, before training (`thresher look`).
+
+The package has another name than its function: importing ``thresher.look`` as a package would
+replace the function `thresher.look`.
+"""
 
 from thresher.overview.look import Look, look
 

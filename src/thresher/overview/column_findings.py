@@ -14,6 +14,7 @@ __all__ = ["column_findings", "feature_findings", "shortened"]
 _FAR = 1e3  # as `thresher.health.dynamic_range`
 _KNOWN_MISSING = {"", "NA", "N/A", "null", "NULL", "None"}  # what the reader of CSV files knows
 _TOLD = 5
+_MANY_DATES = 0.2  # share of different dates of which no category repeats enough
 
 
 def shortened(words: Sequence[str], most: int = _TOLD) -> str:
@@ -45,7 +46,7 @@ def column_findings(facts: DataFacts) -> list[Finding]:
             found.append(
                 Finding("infinite", what, (setting("on_bad_line", "skip"),), advice, True, one.name)
             )
-    found += _dates([one for one in used if one.kind == "date"])
+    found += _dates([one for one in used if one.kind == "date"], facts)
     found += _missing([one for one in used if one.missing and one.kind != "empty"], facts)
     found += _scale(used)
     found += _useless([one for one in used if one.kind in ("constant", "empty")], facts)
@@ -84,13 +85,23 @@ def _mixed(one: ColumnFacts, facts: DataFacts) -> Finding:
     )
 
 
-def _dates(dates: Sequence[ColumnFacts]) -> list[Finding]:
+def _dates(dates: Sequence[ColumnFacts], facts: DataFacts) -> list[Finding]:
+    """Return findings about dates: only typed tables know that they are dates."""
     if not dates:
         return []
     names = shortened([one.name for one in dates])
-    plural = "columns hold" if len(dates) > 1 else "column holds"
-    what = f"{plural} dates: {names}. Without the option, each date is one category, or an error"
-    return [Finding("dates", what, (setting("dates", "parts"),), column=dates[0].name)]
+    plural = "columns hold" if len(dates) > 1 else "a column holds"
+    what = f"{plural} dates: {names}. "
+    if facts.file is None or facts.file.format != "csv":
+        what += "Without the option, they are an error"
+        return [Finding("dates", what, (setting("dates", "parts"),), column=dates[0].name)]
+    many = [one for one in dates if one.distinct > _MANY_DATES * one.present]
+    what += "In a CSV file, each date is one category"
+    if many:
+        what += ", and most rows have another"
+    mends = tuple(setting("ignore", _named(one, facts)) for one in many)
+    advice = "or make columns of year, month and weekday; --dates parts does it for Parquet files"
+    return [Finding("dates", what, mends, advice, bool(many), dates[0].name)]
 
 
 def _missing(columns: Sequence[ColumnFacts], facts: DataFacts) -> list[Finding]:
@@ -125,7 +136,7 @@ def _scale(columns: Sequence[ColumnFacts]) -> list[Finding]:
     odd.sort(key=lambda one: -max(one.ratio or 1.0, 1 / (one.ratio or 1.0)))
     shown = [f"{one.name} ({_times(one.ratio or 1.0)})" for one in odd]
     what = f"columns differ much in size from the median column: {shortened(shown)}"
-    return [Finding("scale", what, (setting("scale", True),), column=odd[0].name)]
+    return [Finding("scale", what, (setting("scale", "variance"),), column=odd[0].name)]
 
 
 def _times(ratio: float) -> str:
@@ -159,7 +170,7 @@ def feature_findings(facts: DataFacts) -> list[Finding]:
     if features.odd:
         shown = [f"{name} ({_times(ratio)})" for name, ratio in features.odd]
         what = f"features differ much in size from the median feature: {shortened(shown)}"
-        found.append(Finding("scale", what, (setting("scale", True),)))
+        found.append(Finding("scale", what, (setting("scale", "variance"),)))
     if features.not_finite:
         what = f"{features.not_finite:,} values are infinite or not numbers"
         found.append(Finding("infinite", what, (setting("on_bad_line", "skip"),)))

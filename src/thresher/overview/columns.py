@@ -13,10 +13,10 @@ from thresher.data.columns import arrow, integers, is_number, is_string, plain, 
 from thresher.data.row_folds import mixed
 from thresher.overview.distinct import DistinctCount
 
-__all__ = ["MISSING", "TRUTHS", "ColumnCounter", "cell_strings"]
+__all__ = ["MISSING", "TRUTHS", "ColumnCounter", "cell_strings", "filled"]
 
 MISSING = ("", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "nan", "NaN", "NAN", "?",
-           "-", "--", "missing", "#N/A", "NaT")  # fmt: skip
+           "--", "missing", "#N/A", "NaT")  # fmt: skip
 TRUTHS = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMBER = r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$"
 _DATE = (
@@ -24,8 +24,8 @@ _DATE = (
     r"\d{1,2}[- ](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*[- ]\d{2,4})"
     r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?(?:\s*(?:Z|[-+]\d{2}:?\d{2}|[AP]M))?\s*$"
 )
-_MOST_VALUES = 4096  # different values that are counted one by one
-_SAMPLE = 4000  # cells that are kept to look at
+_DASH = 0.3  # a smaller share of "-" is of missing cells, a larger one of a value
+_LONGEST_DATE = 40  # letters
 
 
 class ColumnCounter:
@@ -36,6 +36,8 @@ class ColumnCounter:
     name : str
     position : int
         From 0.
+    columns : int
+        Number of columns of the table: of many, less is kept for each.
 
     Attributes
     ----------
@@ -49,14 +51,16 @@ class ColumnCounter:
         The first cells that are not missing and not numbers.
     """
 
-    def __init__(self, name: str, position: int) -> None:
+    def __init__(self, name: str, position: int, columns: int = 1) -> None:
         self.name, self.position = name, position
+        self._most_values = _share(1 << 20, columns, 64, 4096)  # that are counted one by one
+        self._most_samples = _share(1 << 18, columns, 20, 4000)  # cells that are kept
         self.type = ""  # type of the column in a typed table
         self.rows = self.missing = self.numbers = self.truths = self.dates = self.words = 0
         self.lists = self.items = 0
         self.missing_words: Counter[str] = Counter()
         self.values: Counter[Any] | None = Counter()
-        self.distinct = DistinctCount()
+        self.distinct = DistinctCount(_share(1 << 22, columns, 1 << 12, 1 << 16))
         self.sample: list[str] = []
         self.letters = self.tokens = 0  # of all words
         self.first_words: list[int] = []  # rows of the first cells that are words
@@ -67,6 +71,14 @@ class ColumnCounter:
         self.signs = False  # whether a number is written with leading zeros or a plus sign
         self.step: float | None = None  # constant difference of consecutive numbers
         self._last: float | None = None
+
+    @property
+    def dashes(self) -> int:
+        """Cells "-" that are missing values: a few, and not the opposite of "+"."""
+        if self.values is None or "-" not in self.values or "+" in self.values:
+            return 0
+        found = self.values["-"]
+        return found if found <= _DASH * (self.rows - self.missing) else 0
 
     def add(self, column: Any) -> NDArray[np.uint64]:
         """Add the next cells; return a hash of each cell."""
@@ -79,7 +91,8 @@ class ColumnCounter:
             self.type = "dictionary"
             return self._add_strings(column)
         if is_string(kind):
-            return self._add_strings(column.dictionary_encode())
+            found = self._add_fast(column)
+            return self._add_strings(column.dictionary_encode()) if found is None else found
         if types.is_dictionary(kind):
             return self.add(column.dictionary_decode())
         if types.is_boolean(kind):
@@ -96,6 +109,17 @@ class ColumnCounter:
             return self._add_lists(column)
         return self._add_strings(_shown(column).dictionary_encode())
 
+    def _add_fast(self, column: Any) -> NDArray[np.uint64] | None:
+        """Add strings that are all numbers, as in the rows before; None if they are not."""
+        pa = arrow("reading tables")
+        if self.values is not None or self.numbers < 0.9 * self.rows:
+            return None
+        try:
+            numbers = column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            return None
+        return self._add_numbers(numbers, null="")
+
     # ---- strings ---------------------------------------------------------------------------------
 
     def _add_strings(self, encoded: Any) -> NDArray[np.uint64]:
@@ -104,7 +128,7 @@ class ColumnCounter:
         pc = pa.compute
         values = encoded.dictionary.cast(pa.large_string())
         null = _mask(encoded.indices.is_null())
-        places = plain(encoded.indices.fill_null(0), np.int64)
+        places = plain(filled(encoded.indices), np.int64)
         counts = np.bincount(places[~null], minlength=len(values))
         before = self.rows
         self.rows += len(places)
@@ -122,11 +146,12 @@ class ColumnCounter:
             for at in np.flatnonzero(lacks).tolist():
                 self.missing_words[trimmed[at].as_py()] += int(counts[at])
         present = used & ~lacks
-        self.distinct.add(hashes[present])
         is_float, floats = _floats(trimmed, present)
         if is_float.any():
+            hashes[is_float] = _hashed_numbers(floats[is_float])
             self._count_numbers(floats[is_float], counts[is_float])
             self._steps(floats, is_float, places, null)
+        self.distinct.add(hashes[present])
         rest = present & ~is_float
         if rest.any():
             self._count_words(values, trimmed, rest, counts, places, null, before)
@@ -151,18 +176,21 @@ class ColumnCounter:
         own = _picked(trimmed, rest)
         times = counts[rest]
         truths = _mask(pc.is_in(own, cell_strings(TRUTHS)))
-        dates = _mask(pc.match_substring_regex(own, _DATE)) & ~truths
+        letters = int(plain(pc.utf8_length(own), np.int64) @ times)
+        dates = np.zeros(len(truths), bool)
+        if letters <= _LONGEST_DATE * int(times.sum()):
+            dates = _mask(pc.match_substring_regex(own, _DATE)) & ~truths
         words = ~truths & ~dates
         self.truths += int(times[truths].sum())
         self.dates += int(times[dates].sum())
         self.words += int(times[words].sum())
-        self.letters += int(plain(pc.utf8_length(own), np.int64) @ times)
-        spaces = plain(pc.count_substring_regex(own, r"\s+"), np.int64)
+        self.letters += letters
+        spaces = plain(pc.count_substring(own, " "), np.int64)
         self.tokens += int((spaces + 1) @ times)
-        if len(self.sample) < _SAMPLE or len(self.first_words) < 3:
-            rows = np.flatnonzero(~null & rest[places])[:_SAMPLE]
+        if len(self.sample) < self._most_samples or len(self.first_words) < 3:
+            rows = np.flatnonzero(~null & rest[places])[: self._most_samples]
             self.first_words += (before + rows[:3]).tolist()
-            more = values.take(integers(places[rows[: _SAMPLE - len(self.sample)]]))
+            more = values.take(integers(places[rows[: self._most_samples - len(self.sample)]]))
             self.sample += [str(cell) for cell in more.to_pylist()]
 
     def _count_values(
@@ -176,7 +204,7 @@ class ColumnCounter:
         """Count the rows of each value, as long as there are few values."""
         if self.values is None:
             return
-        if int(present.sum()) > _MOST_VALUES:
+        if int(present.sum()) > self._most_values:
             self.values = None
             return
         words = _picked(trimmed, present).to_pylist()
@@ -185,40 +213,50 @@ class ColumnCounter:
             strict=True,
         ):  # fmt: skip
             self.values[value if number else word] += times
-        if len(self.values) > _MOST_VALUES:
+        if len(self.values) > self._most_values:
             self.values = None
 
     # ---- numbers ---------------------------------------------------------------------------------
 
-    def _add_numbers(self, column: Any, counted: bool = True) -> NDArray[np.uint64]:
-        null = _mask(column.is_null())
-        exact = plain(column.fill_null(0), np.float64)
-        lacks = null | np.isnan(exact)
+    def _add_numbers(
+        self, column: Any, counted: bool = True, null: str = "null"
+    ) -> NDArray[np.uint64]:
+        """Add numbers; `null` is how nulls are written, `counted` whether they are numbers."""
+        lost = _mask(column.is_null())
+        exact = plain(filled(column), np.float64)
+        lacks = lost | np.isnan(exact)
         self.rows += len(exact)
         self.missing += int(lacks.sum())
-        if null.any():
-            self.missing_words["null"] += int(null.sum())
-        if (lacks & ~null).any():
-            self.missing_words["nan"] += int((lacks & ~null).sum())
-        hashes = mixed((exact + 0.0).view(np.uint64))
+        if lost.any():
+            self.missing_words[null] += int(lost.sum())
+        if (lacks & ~lost).any():
+            self.missing_words["nan"] += int((lacks & ~lost).sum())
+        hashes = _hashed_numbers(exact)
+        present = exact[~lacks]
         self.distinct.add(hashes[~lacks])
-        different, counts = np.unique(exact[~lacks], return_counts=True)
-        if counted and len(different):
-            self._count_numbers(different, counts)
-            self._steps(exact, ~lacks, np.arange(len(exact)), null)
         if self.values is not None:
-            if len(different) > _MOST_VALUES or len(self.values) > _MOST_VALUES:
+            different, counts = np.unique(present, return_counts=True)
+            if len(different) > self._most_values or len(self.values) > self._most_values:
                 self.values = None
             else:
                 self.values.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
+        if counted and len(present):
+            self._count_numbers(present)
+            self._steps(exact, ~lacks, np.arange(len(exact)), lost)
         hashes[lacks] = 0
         return hashes
 
-    def _count_numbers(self, values: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+    def _count_numbers(
+        self, values: NDArray[np.float64], counts: NDArray[np.int64] | None = None
+    ) -> None:
+        """Count numbers, each as often as `counts` says."""
+        if counts is None:
+            counts = np.ones(len(values), np.int64)
         finite = np.isfinite(values)
         self.numbers += int(counts.sum())
-        self.infinite += int(counts[~finite].sum())
-        values, counts = values[finite], counts[finite]
+        if not finite.all():
+            self.infinite += int(counts[~finite].sum())
+            values, counts = values[finite], counts[finite]
         if not len(values):
             return
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
@@ -237,7 +275,7 @@ class ColumnCounter:
         null: NDArray[np.bool_],
     ) -> None:
         """Follow the difference of consecutive numbers; 0 once it changed."""
-        if self.step == 0.0:
+        if self.step == 0.0 or not self.whole:
             return
         rows = places[~null & usable[places]] if len(places) else places
         series = values[rows]
@@ -268,9 +306,9 @@ class ColumnCounter:
             if self.values is not None:
                 for one in pa.compute.value_counts(items):
                     self.values[one["values"].as_py()] += one["counts"].as_py()
-                if len(self.values) > _MOST_VALUES:
+                if len(self.values) > self._most_values:
                     self.values = None
-        hashes = _hashed(cells.fill_null("").cast(pa.large_string()))
+        hashes = _hashed(_present_cells(cells).cast(pa.large_string()))
         self.distinct.add(hashes[~null])
         self._keep(column)
         hashes[null] = 0
@@ -281,10 +319,27 @@ class ColumnCounter:
             self.sample += [str(cell) for cell in column[:20].drop_null().to_pylist()]
 
 
+def _share(all_of: int, columns: int, least: int, most: int) -> int:
+    return max(min(all_of // max(columns, 1), most), least)
+
+
 def cell_strings(words: tuple[str, ...]) -> Any:
     """Return strings as an Arrow array of the type of cells."""
     pa = arrow("reading tables")
     return strings(words).cast(pa.large_string())
+
+
+def filled(column: Any) -> Any:
+    """Return numbers with 0 in place of nulls; `Array.fill_null` imports pandas for its value."""
+    if not column.null_count:
+        return column
+    zero = integers(np.zeros(1, np.int64)).cast(column.type)
+    return arrow("reading tables").compute.fill_null(column, zero[0])
+
+
+def _present_cells(cells: Any) -> Any:
+    """Return strings with an empty one in place of nulls."""
+    return arrow("reading tables").compute.fill_null(cells, strings([""])[0])
 
 
 def _mask(column: Any) -> NDArray[np.bool_]:
@@ -303,6 +358,10 @@ def _hashed(values: Any) -> NDArray[np.uint64]:
     ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
     held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     return mixed(_core.hash_strings(np.ascontiguousarray(ends), held, b"c^"))
+
+
+def _hashed_numbers(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+    return mixed((values + 0.0).view(np.uint64))
 
 
 def _floats(

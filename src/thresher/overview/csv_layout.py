@@ -40,6 +40,8 @@ class CsvLayout:
         Share of the first lines that have the usual number of cells.
     guessed : str
         The separator that a reader takes which counts separators in the first line.
+    aligned : bool
+        Whether cells are separated by any number of spaces.
     """
 
     delimiter: str
@@ -48,6 +50,7 @@ class CsvLayout:
     quotes: bool = True
     regular: float = 1.0
     guessed: str = ""
+    aligned: bool = False
 
 
 def find_layout(head: str, delimiter: str | None = None, header: bool | None = None) -> CsvLayout:
@@ -92,6 +95,9 @@ def find_layout(head: str, delimiter: str | None = None, header: bool | None = N
         score = (share if each != " " else share - 0.5, min(width, 3), -order)
         if score > best:
             best, chosen, rows, regular, quotes = score, each, found, share, closed
+    aligned = not delimiter and chosen in ("", " ") and _is_aligned(lines)
+    if aligned:
+        chosen, rows, regular = " ", [line.split() for line in lines], 1.0
     width = max(Counter(len(row) for row in rows).items(), key=lambda item: item[1])[0]
     usual = [row for row in rows if len(row) == width]
     first = rows[0] if len(rows[0]) == width else usual[0]
@@ -99,7 +105,21 @@ def find_layout(head: str, delimiter: str | None = None, header: bool | None = N
         header = has_header(first, [row for row in usual if row is not first])
     names = tuple(cell.strip() for cell in first) if header else tuple(map(str, range(width)))
     guessed = max("\t,;", key=lines[0].count)
-    return CsvLayout(chosen, header, names, quotes, round(regular, 4), guessed)
+    return CsvLayout(chosen, header, names, quotes, round(regular, 4), guessed, aligned)
+
+
+def _is_aligned(lines: Sequence[str]) -> bool:
+    """Tell whether cells are numbers, mostly, that are separated by any number of spaces."""
+    cells = [line.split() for line in lines]
+    width = len(cells[0])
+    numbers = sum(bool(_NUMBER.fullmatch(cell)) for row in cells for cell in row)
+    several = any("  " in line.strip() or line[:1] == " " for line in lines)
+    return (
+        several
+        and width > 1
+        and all(len(row) == width for row in cells)
+        and numbers >= 0.5 * width * len(cells)
+    )
 
 
 def _cells(whole: str, delimiter: str, quotes: bool) -> list[list[str]]:

@@ -53,7 +53,8 @@ class DistinctCount:
 
     def _merge(self) -> None:
         if self._new:
-            kept = np.unique(np.concatenate([self._kept, *self._new]))
+            every = np.sort(np.concatenate([self._kept, *self._new]))  # faster than np.unique
+            kept = every[np.concatenate([[True], every[1:] != every[:-1]])]
             self._full = self._full or len(kept) > self.bound
             self._kept = kept[: self.bound].copy()
             self._new, self._waiting = [], 0

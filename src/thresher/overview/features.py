@@ -15,6 +15,7 @@ from thresher.overview.distinct import DistinctCount
 __all__ = ["FeatureCounter", "FeatureFacts"]
 
 _MOST_KEYS = 1 << 20  # features that are counted one by one
+_DENSE = 1 << 22  # smaller feature numbers are counted in arrays
 _TOP = 20
 _FEW = 10  # a small feature with fewer values is not told: a few small values are common
 _RATIO = 1e3  # as `thresher.health.dynamic_range`
@@ -112,6 +113,7 @@ class FeatureCounter:
         self._new: list[tuple[Any, Any, Any]] = []
         self._waiting = 0
         self._width = 0
+        self._dense_counts, self._dense_sizes = np.zeros(0, np.int64), np.zeros(0)
 
     def add(
         self, starts: NDArray[Any], keys: NDArray[Any], values: NDArray[Any]
@@ -141,6 +143,9 @@ class FeatureCounter:
             return mixed(sums[starts[1:]] - sums[starts[:-1]])
 
     def _count(self, keys: NDArray[np.uint64], sizes: NDArray[np.float64]) -> None:
+        if not self.named and int(keys.max()) < _DENSE:
+            self._count_dense(keys.view(np.int64), sizes)
+            return
         different, places = np.unique(keys, return_inverse=True)
         counts = np.bincount(places, minlength=len(different))
         largest = np.zeros(len(different))
@@ -150,6 +155,16 @@ class FeatureCounter:
         self._waiting += len(different)
         if self._waiting > max(len(self._keys), 1 << 16):
             self._merge()
+
+    def _count_dense(self, keys: NDArray[np.int64], sizes: NDArray[np.float64]) -> None:
+        """Count small feature numbers in arrays: sorting takes ten times as long."""
+        counts = np.bincount(keys)
+        if len(counts) > len(self._dense_counts):
+            more = max(len(counts), 2 * len(self._dense_counts)) - len(self._dense_counts)
+            self._dense_counts = np.concatenate([self._dense_counts, np.zeros(more, np.int64)])
+            self._dense_sizes = np.concatenate([self._dense_sizes, np.zeros(more)])
+        self._dense_counts[: len(counts)] += counts
+        np.maximum.at(self._dense_sizes, keys, sizes)
 
     def _merge(self) -> None:
         """Merge what is new; of too many features, keep the frequent ones."""
@@ -178,6 +193,13 @@ class FeatureCounter:
         columns : sequence of str, optional
             Names of the columns of a matrix.
         """
+        seen = np.flatnonzero(self._dense_counts)
+        if len(seen):
+            self._new.append(
+                (seen.astype(np.uint64), self._dense_counts[seen], self._dense_sizes[seen])
+            )
+            self.distinct.add(mixed(seen.astype(np.uint64)))
+            self._dense_counts, self._dense_sizes = np.zeros(0, np.int64), np.zeros(0)
         self._merge()
 
         def named(key: int) -> str:

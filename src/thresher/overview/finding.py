@@ -29,6 +29,8 @@ class Finding:
         Whether training would fail, or give a bad model.
     column : str or None
         The column that it is about.
+    filter : str
+        A command of the shell that mends the file, from standard input to standard output.
     """
 
     name: str
@@ -37,11 +39,18 @@ class Finding:
     advice: str = ""
     serious: bool = True
     column: str | None = None
+    filter: str = ""
 
     @property
     def options(self) -> list[str]:
         """The options as they are written in a shell."""
         return [option_text(one) for one in self.settings]
+
+    @property
+    def mends(self) -> list[str]:
+        """What mends it: options, a command, and words."""
+        advice = f"{self.advice}: {self.filter}" if self.filter else self.advice
+        return [*self.options, *([advice] if advice else [])]
 
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types; settings as the options of the shell."""
@@ -52,6 +61,7 @@ class Finding:
             "advice": self.advice,
             "serious": self.serious,
             "column": self.column,
+            "filter": self.filter,
         }
 
 

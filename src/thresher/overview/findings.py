@@ -13,6 +13,7 @@ __all__ = ["find"]
 
 _RARE = 0.01  # share of a rare class
 _FEW = 10  # rows of a class that is too small to learn
+_MOST_OTHERS = 4  # columns that could be labels, too
 _COPIES = 0.05  # share of repeated rows, as in discovery
 _FORMATS = "svmlight, VW text, CSV, Parquet or Arrow"
 
@@ -49,17 +50,21 @@ def _file(facts: DataFacts) -> list[Finding]:
         found.append(Finding("empty", f"{file.path} {empty}"))
     layout = file.layout
     if layout is not None and layout.names:
-        if layout.delimiter not in ("", layout.guessed):
+        if layout.delimiter not in ("", layout.guessed) and not layout.aligned:
             shown = {"\t": "tab", " ": "space"}.get(layout.delimiter, layout.delimiter)
             what = f"cells are separated by '{shown}'; a count in the first line suggests another"
             found.append(Finding("delimiter", what, (setting("delimiter", shown),)))
+        if layout.aligned:
+            what = "cells are separated by several spaces, which CSV readers do not know"
+            filter = r"sed 's/^ *//; s/  */\t/g'"
+            found.append(Finding("spaces", what, advice="make them tabs", filter=filter))
         if not layout.header:
             what = f"the first line holds values, not names; the {len(layout.names)} columns are "
             what += f"numbered from 0 to {len(layout.names) - 1}"
             found.append(Finding("header", what, (setting("header", False),)))
         if not layout.quotes or facts.bad.open_quotes:
             what = "a cell begins with a quote that is never closed: it would enclose many lines"
-            found.append(Finding("quotes", what, advice="remove the quotes: tr -d '\"'"))
+            found.append(Finding("quotes", what, (setting("quotes", False),)))
     if file.encoding not in ("utf-8", ""):
         what = f"the text is not UTF-8, but {file.encoding}"
         found.append(Finding("encoding", what, (setting("encoding", file.encoding),)))
@@ -91,12 +96,13 @@ def _bytes(facts: DataFacts) -> list[Finding]:
         found.append(Finding("encoding", what, (setting("encoding", "latin-1"),)))
     if bad.nul:
         what = f"{bad.nul:,} NUL bytes; the first is in {bad.first_nul}"
-        found.append(Finding("nul", what, advice="remove them: tr -d '\\0'"))
+        found.append(Finding("nul", what, advice="remove them", filter=r"tr -d '\0'"))
     if bad.lines:
         lines = "1 line" if bad.lines == 1 else f"{bad.lines:,} lines"
         what = f"{lines} cannot be read; the first: {bad.first}"
         mends: tuple[Setting, ...] = (setting("on_bad_line", "skip"),)
         if "--zero-based" in bad.first:
+            what = f"features are numbered from 0: {bad.first}"
             mends = (setting("zero_based", True),)
         found.append(Finding("bad lines", what, mends))
     return found
@@ -125,7 +131,9 @@ def _label(facts: DataFacts) -> list[Finding]:
         found.append(Finding("one class", what, advice=advice))
     if label.missing:
         multi = label.task == "multilabel"
-        what = f"{label.missing:,} rows have no label"
+        what = (
+            "1 row has no label" if label.missing == 1 else f"{label.missing:,} rows have no label"
+        )
         mends = () if multi else (setting("on_bad_line", "skip"),)
         found.append(Finding("missing labels", what, mends, serious=not multi))
     found += _balance(label)
@@ -147,8 +155,8 @@ def _which(facts: DataFacts) -> Finding:
     many = len(label.columns) > 1
     what = f"the labels are in {'columns' if many else 'column'} {', '.join(label.columns)}"
     what += f" ({label.reason})"
-    if others and label.reason != "you named it":
-        what += f"; it could also be {shortened(others, 3)}"
+    if 0 < len(others) <= _MOST_OTHERS and label.reason != "you named it":
+        what += f"; it could also be {' or '.join(others)}"
     return Finding("label", what, (setting("label", shown),), column=label.columns[0])
 
 
@@ -211,8 +219,7 @@ def _order(facts: DataFacts) -> list[Finding]:
         return [Finding("order", what, mend, advice)]
     if label.task == "multilabel":
         what = (
-            f"rows with the label {order.longest_run_label} stand together: the correlation of "
-            f"neighbours is {order.similarity:.2f}, 0 expected"
+            f"neighbouring rows have similar labels: correlation {order.similarity:.2f}, 0 expected"
         )
         return [Finding("order", what, mend)]
     what = (

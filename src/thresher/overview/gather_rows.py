@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,13 @@ _MOST_HASHES = 1 << 20  # rows whose copies are counted exactly
 _MOST_NAMES = 1 << 20
 
 
-def gather_blocks(source: Any, files: Sequence[Sniffed], limits: Limits) -> DataFacts:
+def gather_blocks(
+    source: Any,
+    files: Sequence[Sniffed],
+    limits: Limits,
+    again: Callable[[], Any] | None = None,
+    first_bad: str | None = None,
+) -> DataFacts:
     """Return the facts about the rows of a source.
 
     Parameters
@@ -34,6 +40,10 @@ def gather_blocks(source: Any, files: Sequence[Sniffed], limits: Limits) -> Data
         Made with ``on_bad_line="skip"``.
     files : sequence of Sniffed
     limits : Limits
+    again : callable, optional
+        Returns the source with features that are numbered from 0, if the first rows need it.
+    first_bad : str, optional
+        What was wrong with the numbering from 1.
     """
     features = FeatureCounter(source.first, source.named)
     names: dict[int, str] = {}
@@ -53,6 +63,8 @@ def gather_blocks(source: Any, files: Sequence[Sniffed], limits: Limits) -> Data
                 names.update(block.names)
             several = _add_block_labels(alone, sets, block, several)
             hashes.add(own ^ _label_hashes(block))
+            if not rows and "--zero-based" in (source.bad_lines.first or "") and again is not None:
+                return gather_blocks(again(), files, limits, first_bad=source.bad_lines.first)
             rows, read = rows + block.rows, block.raw
             limits.on_progress(rows, read)
             if limits.reached(rows):
@@ -61,6 +73,8 @@ def gather_blocks(source: Any, files: Sequence[Sniffed], limits: Limits) -> Data
     except DataError as error:
         problems.append(f"reading ended after row {rows:,}: {error}")
     bad = BadLineCount(source.bad_lines.count, source.bad_lines.first or "")
+    if first_bad is not None:
+        bad = BadLineCount(max(bad.lines, 1), first_bad)
     facts = features.facts(names)
     return DataFacts(
         tuple(files),

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from thresher.data.columns import is_number, is_string, plain, single
+from thresher.data.columns import is_number, plain, single
+from thresher.data.paths import can_reopen
 from thresher.data.row_folds import mixed
 from thresher.data.table_files import row_groups
 from thresher.errors import DataError
-from thresher.overview.columns import MISSING, ColumnCounter
+from thresher.overview.columns import MISSING, ColumnCounter, filled
 from thresher.overview.distinct import DistinctCount
 from thresher.overview.facts import DataFacts, RowCount, names_of
 from thresher.overview.kinds import ColumnFacts, column_facts, with_ratios
 from thresher.overview.label_choice import LabelChoice, choose_label
-from thresher.overview.labels import LabelCounter, add_given, are_sets
+from thresher.overview.labels import LabelCounter, LabelFacts, add_given, are_sets
 from thresher.overview.limits import Limits
 from thresher.overview.sniff import Sniffed
 from thresher.overview.table_batches import BATCH_ROWS, BadLineCount, read_batches
@@ -45,26 +46,56 @@ class _TableRows:
         whole = np.zeros(batch.num_rows, np.uint64)
         for at, name in enumerate(names):
             if name not in self.counters:
-                self.counters[name] = ColumnCounter(name, at)
+                self.counters[name] = ColumnCounter(name, at, len(names))
             hashes = self.counters[name].add(single(batch.column(at)))
             with np.errstate(over="ignore"):
                 whole = (whole + hashes) * _ODD
         self.hashes.add(mixed(whole))
         self.rows += batch.num_rows
         if self.labels is None and self.labelled:
-            self._choose()
+            self._begin(self._chosen())
+        self.add_labels(batch)
+
+    def add_labels(self, batch: Any) -> None:
+        """Add only the labels of rows."""
         if self.labels is not None:
             _add_labels(self.labels, self.choice, self.counters, batch)
 
-    def _choose(self) -> None:
+    def _chosen(self) -> LabelChoice:
         found = [column_facts(one) for one in self.counters.values()]
         samples = {name: one.sample for name, one in self.counters.items()}
-        self.choice = choose_label(found, samples, self.given, self.header)
-        if not self.choice.columns:
-            return
-        first = self.counters[self.choice.columns[0]]
-        several = len(self.choice.columns) > 1 or bool(self.choice.separator)
-        self.labels = LabelCounter(self.choice, several or first.lists > 0)
+        return choose_label(found, samples, self.given, self.header)
+
+    def _begin(self, choice: LabelChoice) -> None:
+        self.choice = choice
+        if choice.columns:
+            lists = self.counters[choice.columns[0]].lists > 0
+            several = len(choice.columns) > 1 or bool(choice.separator)
+            self.labels = LabelCounter(choice, several or lists)
+
+    def choose_again(self, can_reread: bool) -> bool:
+        """Choose the label by all rows.
+
+        If it is another one than that of the first rows, its labels must be read from the
+        beginning: return True.
+        """
+        if not self.labelled or not self.counters:
+            return False
+        new, old = self._chosen(), self.choice
+        if (new.columns, new.separator) != (old.columns, old.separator):
+            if can_reread and new.columns:
+                self._begin(new)
+                return True
+            return False
+        if self.labels is not None:
+            self.choice = self.labels.choice = new
+        return False
+
+    def label_facts(self) -> LabelFacts:
+        """Return the facts about the labels; without labels, which columns could be labels."""
+        if self.labels is None:
+            return LabelFacts(reason=self.choice.reason, candidates=self.choice.candidates)
+        return self.labels.facts()
 
     def columns(self) -> list[ColumnFacts]:
         """Return the facts about the columns."""
@@ -93,46 +124,48 @@ def _add_labels(
     elif labels.multilabel and choice.separator:
         labels.add_sets(
             [
-                {part.strip() for part in str(cell).split(choice.separator) if part.strip()}
-                if cell is not None
-                else set()
-                for cell in _words(columns[0])
+                {part.strip() for part in str(cell or "").split(choice.separator) if part.strip()}
+                for cell in columns[0].to_pylist()
             ]
         )
     elif labels.multilabel:
         labels.add_sets([set(cell or ()) for cell in columns[0].to_pylist()])
     else:
         counter = counters[choice.columns[0]]
-        pure = counter.numbers >= counter.words  # a column of words: 7 is a word, too
-        labels.add(_cells(columns[0]) if pure else _words(columns[0]))
+        # In a column of words, 7 is a word, too.
+        _add_column(labels, columns[0], numbers=counter.numbers >= counter.words)
 
 
-def _words(column: Any) -> list[Any]:
-    """Return cells as strings, missing ones as None."""
-    cells = column.to_pylist()
-    return [None if cell is None or str(cell).strip() in MISSING else str(cell).strip()
-            for cell in cells]  # fmt: skip
+def _add_column(labels: LabelCounter, column: Any, numbers: bool) -> None:
+    """Add the labels of a column; its different values are looked at once."""
+    if is_number(column.type):
+        labels.add(_cells(column))
+        return
+    encoded = single(column.cast("large_string").dictionary_encode())
+    places = plain(filled(encoded.indices), np.int64).copy()
+    places[plain(encoded.indices.is_null(), np.int64).astype(bool)] = len(encoded.dictionary)
+    words = encoded.dictionary.to_pylist()
+    labels.add_encoded([*(_cell(word) if numbers else _word(word) for word in words), None], places)
 
 
 def _cells(column: Any) -> Any:
     """Return cells as numbers where they are numbers, else as strings, missing ones as None."""
     if is_number(column.type):
-        values = plain(column.fill_null(0), np.float64).copy()
+        values = plain(filled(column), np.float64).copy()
         values[plain(column.is_null(), np.int64).astype(bool)] = np.nan
         return values
-    if is_string(column.type):
-        encoded = column.dictionary_encode()
-        values_of = [_cell(value) for value in encoded.dictionary.to_pylist()]
-        return [None if at is None else values_of[at] for at in encoded.indices.to_pylist()]
-    return [_cell(str(cell)) if cell is not None else None for cell in column.to_pylist()]
+    return [None if cell is None else _cell(str(cell)) for cell in column.to_pylist()]
+
+
+def _word(value: str) -> str | None:
+    word = value.strip()
+    return None if word in MISSING else word
 
 
 def _cell(value: str) -> Any:
-    word = value.strip()
-    if word in MISSING:
-        return None
+    word = _word(value)
     try:
-        return float(word)
+        return None if word is None else float(word)
     except ValueError:
         return word
 
@@ -149,33 +182,16 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
     """
     header = all(one.layout is None or one.layout.header for one in files)
     table = _TableRows(label, header)
-    bad = BadLineCount()
-    problems: list[str] = []
-    read = before = 0
-    ended = True
-    for one in files:
-        if not one.is_table:
-            problems.append(f"{one.path}: {one.about or 'not a table'}; it is left out")
-            continue
-        here = [0]
-        try:
-            for number, batch in enumerate(read_batches(one, bad, _keeper(here))):
-                if number == 0:
-                    problems += _differences(table, one, batch)
-                table.add(batch)
-                read = before + here[0]
-                limits.on_progress(table.rows, read)
-                if limits.reached(table.rows):
-                    ended = False
-                    break
-        except DataError as error:
-            problems.append(f"reading ended after row {table.rows:,}: {error}")
-        if not ended:
-            break
-        before += one.size or here[0]
-    rows = limits.total(table.rows, ended, read)
-    if not ended:
+    reading = _Reading(files, limits)
+    for batch in reading.batches(table):
+        table.add(batch)
+        limits.on_progress(table.rows, reading.read)
+    rows = limits.total(table.rows, reading.ended, reading.read, reading.whole_rows)
+    if not reading.ended:
         rows = _stored_rows(files, rows)
+    if table.choose_again(all(can_reopen(one.path) for one in files)):
+        for batch in _Reading(files, limits).batches(None):
+            table.add_labels(batch)
     if not table.counters and files and files[0].layout is not None:
         empty = (ColumnFacts(name, at, "empty") for at, name in enumerate(files[0].layout.names))
         columns = tuple(empty)
@@ -188,19 +204,56 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
         columns,
         duplicates=max(table.rows - table.hashes.count, 0),
         duplicates_exact=table.hashes.exact,
-        bad=bad,
-        problems=tuple(problems),
+        bad=reading.bad,
+        problems=tuple(reading.problems),
     )
-    if table.labels is not None:
-        return replace(facts, label=table.labels.facts())
-    return facts
+    return replace(facts, label=table.label_facts())
 
 
-def _keeper(here: list[int]) -> Callable[[int], None]:
-    def keep(read: int) -> None:
-        here[0] = read
+class _Reading:
+    """One reading of the files, up to the limit.
 
-    return keep
+    Attributes
+    ----------
+    read : int
+        Stored bytes that were read.
+    whole_rows : int
+        Rows in these bytes: a few more than `rows`, those that were used.
+    ended : bool
+        Whether all files were read to their end.
+    """
+
+    def __init__(self, files: Sequence[Sniffed], limits: Limits) -> None:
+        self.files, self.limits = files, limits
+        self.bad = BadLineCount()
+        self.problems: list[str] = []
+        self.read = self.rows = self.whole_rows = self._before = 0
+        self.ended = True
+
+    def batches(self, table: _TableRows | None) -> Iterator[Any]:
+        """Yield the rows; note how columns differ from those of the table so far."""
+        for one in self.files:
+            if not one.is_table:
+                self.problems.append(f"{one.path}: {one.about or 'not a table'}; it is left out")
+                continue
+            try:
+                for number, batch in enumerate(read_batches(one, self.bad, self._keep)):
+                    if number == 0 and table is not None:
+                        self.problems += _differences(table, one, batch)
+                    self.whole_rows = self.rows + batch.num_rows
+                    if self.limits.rows is not None:
+                        batch = batch.slice(0, self.limits.rows - self.rows)
+                    self.rows += batch.num_rows
+                    yield batch
+                    if self.limits.reached(self.rows):
+                        self.ended = False
+                        return
+            except DataError as error:
+                self.problems.append(f"reading ended after row {self.rows:,}: {error}")
+            self._before += one.size or 0
+
+    def _keep(self, read: int) -> None:
+        self.read = self._before + read
 
 
 def _differences(table: _TableRows, file: Sniffed, batch: Any) -> list[str]:
@@ -237,6 +290,9 @@ def gather_frame(
             add_given(apart, y, at, at + batch.num_rows)
         at += batch.num_rows
         limits.on_progress(found.rows, 0)
+    if apart is None and found.choose_again(True):
+        for batch in table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS):
+            found.add_labels(batch)
     facts = DataFacts(
         (),
         name,
@@ -245,5 +301,4 @@ def gather_frame(
         duplicates=max(found.rows - found.hashes.count, 0),
         duplicates_exact=found.hashes.exact,
     )
-    counted = apart or found.labels
-    return facts if counted is None else replace(facts, label=counted.facts())
+    return replace(facts, label=found.label_facts() if apart is None else apart.facts())

@@ -110,13 +110,16 @@ def _plain(value: Any) -> Any:
 
 def column_facts(counted: ColumnCounter) -> ColumnFacts:
     """Return the facts about a column that was counted."""
-    c = counted
+    c, dashes = counted, counted.dashes
     has_numbers = c.numbers > c.infinite
     finite = c.numbers - c.infinite
     distinct, exact = c.distinct.count, c.distinct.exact
     if c.lists and c.values is not None:
         distinct, exact = len(c.values), True
-    top = c.values.most_common(_TOP) if c.values is not None else []
+    top = c.values.most_common(_TOP + 1) if c.values is not None else []
+    top = [(value, rows) for value, rows in top if not dashes or value != "-"][:_TOP]
+    distinct -= bool(dashes)
+    missing_words = c.missing_words.most_common() + ([("-", dashes)] if dashes else [])
     strings = c.words + c.truths + c.dates
     facts = ColumnFacts(
         c.name,
@@ -124,12 +127,12 @@ def column_facts(counted: ColumnCounter) -> ColumnFacts:
         _kind(c),
         c.type,
         c.rows,
-        c.missing,
-        tuple(c.missing_words.most_common()),
+        c.missing + dashes,
+        tuple(missing_words),
         min(distinct, c.rows) if not c.lists else distinct,
         exact,
         c.numbers,
-        c.words,
+        c.words - dashes,
         c.infinite,
         None,
         float(c.low) if has_numbers else None,
@@ -142,19 +145,22 @@ def column_facts(counted: ColumnCounter) -> ColumnFacts:
         tuple(top),
         c.sample[0] if c.sample else "",
     )
-    if facts.mixed and c.first_words and c.sample:
-        facts = replace(facts, first_word=(c.sample[0], c.first_words[0]))
+    words = [at for at, cell in enumerate(c.sample) if not dashes or cell.strip() != "-"]
+    if facts.mixed and words and words[0] < len(c.first_words):
+        at = words[0]
+        facts = replace(facts, first_word=(c.sample[at], c.first_words[at]))
     return facts
 
 
 def _kind(c: ColumnCounter) -> str:
     """Return the kind of a column."""
-    present = c.rows - c.missing
+    present = c.rows - c.missing - c.dashes
+    words = c.words - c.dashes
     if not present:
         return "empty"
     if c.lists:
         return "list"
-    distinct = c.distinct.count
+    distinct = c.distinct.count - bool(c.dashes)
     if distinct == 1 and present > 1:
         return "constant"
     if c.truths == present:
@@ -162,13 +168,28 @@ def _kind(c: ColumnCounter) -> str:
     if c.dates >= _DATES * present:
         return "date"
     if c.numbers >= _NUMBERS * present:
-        every = distinct >= 0.98 * present and present >= 20 and c.whole and not c.words
+        every = distinct >= 0.98 * present and present >= 20 and c.whole and not words
         counts_rows = c.step is not None and abs(c.step) == 1.0
-        return "id" if every and (counts_rows or is_id_name(c.name)) else "number"
-    strings = max(c.words + c.truths + c.dates, 1)
+        if every and (counts_rows or is_id_name(c.name)):
+            return "id"
+        return "id" if _is_first_id(c, present, distinct) and not words else "number"
+    strings = max(words + c.truths + c.dates, 1)
     if c.type == "dictionary" and c.tokens / strings < 8:
         return "category"
     return string_kind(c.name, present, distinct, c.tokens / strings)
+
+
+def _is_first_id(c: ColumnCounter, present: int, distinct: int) -> bool:
+    """Tell whether large whole numbers in the first column of a file without header are ids."""
+    return (
+        c.position == 0
+        and c.name == "0"
+        and present >= 50
+        and c.whole
+        and distinct >= 0.9 * present
+        and c.largest > 10 * present
+        and c.low >= 0
+    )
 
 
 def with_ratios(columns: Sequence[ColumnFacts], label: str | None) -> list[ColumnFacts]:

@@ -15,7 +15,7 @@ __all__ = ["SEPARATORS", "LabelChoice", "choose_label", "separator_of", "task_of
 SEPARATORS = ",;|"
 USUAL = ("label", "y", "target", "class")  # what `thresher train` takes without --label
 _NAMES = re.compile(
-    r"labels?|y|target|class(?:es)?|outcome|response|result|categor(?:y|ies)|topics?|tags?|genres?|"
+    r"labels?|y|target|class(?:es)?|outcome|response|result|category|categories|topics?|tags?|genres?|"
     r"sentiment|polarity|survived|churn(?:ed)?|default|clicks?|clicked|fraud|diagnosis|species|"
     r"quality|rating|stars|score|price|cost|sales?|amount|salary|income|is_.*|has_.*|.*_(?:label|"
     r"class|target|category)|exited|attrition|spam|opinion|income_bracket|medv|toxic|is[A-Z].*"
@@ -24,6 +24,7 @@ _AMOUNTS = re.compile(r".*(?:price|cost|amount|salary|income|sales?|age|value|co
 _NOT_LABELS = ("text", "id", "date", "constant", "empty")
 _MOST_CLASSES = 100  # different whole numbers that are classes
 _ROWS_PER_CLASS = 10
+_NEAR = 2.0  # a column with a score that is less by this could be the label, too
 _FEW_NAMED = 3  # columns of 0 and 1 that are labels, at least
 
 
@@ -72,11 +73,17 @@ def choose_label(
         Whether columns have names.
     """
     names = [one.name for one in columns]
+    classes = [one for one in columns if one.kind in ("category", "truth")]
+    alone = classes[0].name if len(classes) == 1 and len(columns) > 3 else None
     scored = sorted(
-        ((_score(one, len(columns), header), one.name) for one in columns),
+        (
+            (_score(one, len(columns), header) + 2.5 * (one.name == alone), one.name)
+            for one in columns
+        ),
         key=lambda pair: -pair[0],
     )
-    candidates = tuple(name for score, name in scored if score > 0)
+    near = scored[0][0] - _NEAR if scored else 0.0
+    candidates = tuple(name for score, name in scored if score > 0 and score >= near)
     if given is not None:
         chosen = _given(given, names)
         reason = "you named it" if chosen else f"there is no column {given!r}"
@@ -141,6 +148,8 @@ def _why(one: ColumnFacts, width: int, header: bool) -> str:
         reasons.append("it is the first column")
     if one.distinct <= 30:
         reasons.append(f"it has {one.distinct} different values")
+    if one.kind == "category" and one.position not in (0, width - 1):
+        reasons.append("other columns are numbers or text")
     return ", ".join(reasons) or "no other column is more like a label"
 
 

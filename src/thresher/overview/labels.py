@@ -135,6 +135,27 @@ class LabelCounter:
         self._words += sum(isinstance(value, str) for value in known_cells)
         self._add_codes([_plain(value) for value in known_cells])
 
+    def add_encoded(self, values: Sequence[Any], places: NDArray[np.int64]) -> None:
+        """Add one label per row, given as places in different values; None without label."""
+        used = np.bincount(places, minlength=len(values)) > 0
+        known = np.array([value is not None for value in values], bool)
+        own = [value for value, one in zip(values, used & known, strict=True) if one]
+        if all(isinstance(value, float) for value in own):
+            numbers = np.array([value if one else np.nan for value, one in
+                                zip(values, known, strict=True)], np.float64)  # fmt: skip
+            rows = numbers[places]
+            self._add_known(rows[~np.isnan(rows)], len(rows))
+            return
+        rows_known = known[places]
+        self.rows += int(rows_known.sum())
+        self.missing += len(places) - int(rows_known.sum())
+        self._words += 1
+        if self._too_many:
+            return
+        codes = np.zeros(len(values), np.int64)
+        codes[used & known] = self._coded(own)
+        self._classes.add(codes[places[rows_known]])
+
     def _add_known(self, values: NDArray[np.float64], rows: int) -> None:
         self.rows += len(values)
         self.missing += rows - len(values)

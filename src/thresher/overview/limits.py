@@ -32,9 +32,23 @@ class Limits:
         """Tell whether enough rows were read."""
         return self.rows is not None and rows >= self.rows
 
-    def total(self, rows: int, ended: bool, read: int) -> RowCount:
-        """Return the number of rows: counted, or estimated by the bytes that were read."""
+    def total(self, rows: int, ended: bool, read: int, whole_rows: int = 0) -> RowCount:
+        """Return the number of rows: counted, or estimated by the bytes that were read.
+
+        Parameters
+        ----------
+        rows : int
+            Rows that were used.
+        ended : bool
+            Whether there are no more.
+        read : int
+            Stored bytes that were read.
+        whole_rows : int
+            Rows in these bytes, if not all were used.
+        """
         if ended:
             return RowCount(rows, rows, True)
-        known = self.size is not None and read > 0
-        return RowCount(rows, round(rows * (self.size or 0) / read) if known else None, False)
+        if self.size is None or not read:
+            return RowCount(rows, None, False)
+        estimated = max(whole_rows, rows) * self.size / read
+        return RowCount(rows, max(round(estimated), rows), False)

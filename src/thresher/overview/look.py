@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -301,10 +302,7 @@ def _of_text(files: Sequence[Sniffed], given: dict[str, Any], limits: Limits) ->
     known = {name: given[name] for name in names if given.get(name)}
     usable = [one.path for one in files if one.is_read and not one.is_table]
     source = scan(usable, on_bad_line="skip", multilabel=True, **known)
-    facts = gather_blocks(source, files, limits)
-    if limits.rows is None and not facts.rows.read and facts.bad.lines and "--zero-based" in (
-        facts.bad.first
-    ):  # fmt: skip
-        source = scan(usable, on_bad_line="skip", multilabel=True, **{**known, "zero_based": True})
-        return replace(gather_blocks(source, files, limits), bad=facts.bad)
-    return facts
+    again = partial(
+        scan, usable, on_bad_line="skip", multilabel=True, **{**known, "zero_based": True}
+    )
+    return gather_blocks(source, files, limits, again if source.rereadable else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -62,8 +63,10 @@ def page_of(look: Look, title: str | None = None) -> str:
         sections.append(Section("Features", _features(found)))
     sections.append(Section("Files" if found.files else "Data", _files(found)))
     serious = sum(one.serious for one in look.findings)
-    said = "Nothing stands out." if not look.findings else f"{serious} to mend before training."
-    return page(title or f"A look at {found.name}", sections, said)
+    said = "Nothing needs mending before training."
+    if serious:
+        said = f"{serious} finding{'s' if serious > 1 else ''} to mend before training."
+    return page(title or f"A look at {os.path.basename(found.name)}", sections, said)
 
 
 def fragment_of(look: Look) -> str:
@@ -106,7 +109,8 @@ def _findings(findings: Sequence[Finding]) -> str:
     for one in findings:
         mends = [f"<code>{text(option)}</code>" for option in one.options]
         if one.advice:
-            mends.append(text(one.advice))
+            code = f": <code>{text(one.filter)}</code>" if one.filter else ""
+            mends.append(text(one.advice) + code)
         mend = f'<br/><span class="mend">{"; ".join(mends)}</span>' if mends else ""
         kind = ' class="serious"' if one.serious else ""
         items.append(f"<li{kind}>{text(_sentence(one.what))}{mend}</li>")
@@ -139,7 +143,7 @@ def _labels(label: LabelFacts) -> str:
             ]
             for name, count in label.counts[:_MOST_CLASSES]
         ]
-        body += table(["label", "rows", "share"], rows, search=len(rows) > 25, caption="Labels")
+        body += table(["label", "rows", "share"], rows, search=len(rows) > 25)
         if len(label.counts) > _MOST_CLASSES:
             body += note(f"{len(label.counts) - _MOST_CLASSES:,} rarer labels are not shown.")
     words = order_text(label)
@@ -147,9 +151,14 @@ def _labels(label: LabelFacts) -> str:
         body += f"<p>{text(_sentence('order: ' + words))}</p>"
     order = label.order
     if order is not None and len(order.series) > 1:
-        name = "label" if order.series_of is None else f"share of {label_text(order.series_of)}"
-        title = f"{'Mean ' if order.series_of is None else ''}{name} along the rows"
-        body += lines({name: list(order.series)}, x="row", y=name, title=title)
+        name, title = "mean label", "Mean label along the rows"
+        if order.series_of is not None:
+            name = f"share of {label_text(order.series_of)}"
+            title = f"Share of the label {label_text(order.series_of)} along the rows"
+        series = list(order.series)
+        mean = sum(value for _, value in series) / len(series)
+        drawn = {name: series, "of all rows": [(series[0][0], mean), (series[-1][0], mean)]}
+        body += lines(drawn, x="row", y=name, title=title)
     return body
 
 
@@ -161,7 +170,7 @@ def _columns(found: DataFacts) -> str:
         if one.name in found.label.columns:
             marked.append(at)
     head = ["column", "kind", "missing", "different", "size", "values"]
-    named = table(head, rows, search=len(rows) > 12, caption="Columns", marked=marked)
+    named = table(head, rows, search=len(rows) > 12, marked=marked)
     body = f'<div class="values">{named}</div>'
     words = "size: the largest absolute value, relative to the median column of numbers"
     if found.label.columns:
@@ -214,8 +223,10 @@ def _features(found: DataFacts) -> str:
 
 
 def _files(found: DataFacts) -> str:
-    told: dict[str, object] = {one.path: file_text(one) for one in found.files[:100]}
-    told["rows"] = rows_text(found)
-    if found.bad.lines:
-        told["lines that cannot be read"] = f"{found.bad.lines:,}; the first: {found.bad.first}"
-    return facts(told)
+    items = [
+        f"<li><b>{text(one.path)}</b>: {text(file_text(one))}</li>" for one in found.files[:100]
+    ]
+    body = f"<ul>{''.join(items)}</ul>" if items else ""
+    if len(found.files) > 100:
+        body += note(f"{len(found.files) - 100:,} more files are not shown.")
+    return body + f"<p>{text(_sentence(rows_text(found)))}</p>"

@@ -230,21 +230,16 @@ class SetOrder:
         self._rows += rows
 
     def facts(self) -> OrderFacts | None:
-        """Return the facts of the label that depends most on its neighbours."""
-        n, worst, which = self._rows, 0.0, None
+        """Return the facts of all labels together: most are too rare to tell something alone."""
+        n, pairs = self._rows, sum(self._both.values())
         if n < 2:
             return None
-        for label, count in self.counts.items():
-            p = count / n
-            if 0 < p < 1:
-                similarity = (self._both[label] / (n - 1) - p * p) / (p * (1 - p))
-                if similarity > worst and count >= 10:
-                    worst, which = similarity, label
-        z = worst * math.sqrt(n)
-        # The largest of several labels is looked at: it is far by chance more often.
-        most = max(_FAR, math.sqrt(2 * math.log(max(len(self.counts), 1))) + 3)
-        ordered = worst >= max(most / math.sqrt(n), _LEAST)
-        return OrderFacts(worst, z, ordered, longest_run_label=which)
+        expected = sum(count * count for count in self.counts.values()) / n
+        possible = sum(self.counts.values()) - expected
+        similarity = (pairs - expected) / possible if possible > 0 else 0.0
+        z = (pairs - expected) / math.sqrt(expected + 1)
+        ordered = similarity >= _LEAST and z >= _FAR
+        return OrderFacts(similarity, z, ordered)
 
 
 class NumberOrder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +16,13 @@ __all__ = ["Suggestion", "suggest"]
 
 # Options in the order of a command, each with whether it can be repeated.
 _ORDER = (
-    "format", "header", "delimiter", "encoding", "zero_based", "label", "multilabel",
+    "format", "header", "delimiter", "quotes", "encoding", "zero_based", "label", "multilabel",
     "label_separator", "multiclass", "loss", "text", "ignore", "weight", "missing", "dates",
     "scale", "shuffle", "class_weight", "on_bad_line",
 )  # fmt: skip
 _REPEATED = ("text", "ignore")
 _READING = (
-    "format", "header", "delimiter", "encoding", "zero_based", "label", "multilabel",
+    "format", "header", "delimiter", "quotes", "encoding", "zero_based", "label", "multilabel",
     "label_separator", "text", "ignore", "weight", "missing", "dates", "on_bad_line",
 )  # fmt: skip
 
@@ -36,11 +37,16 @@ class Suggestion:
         Each option, with the reason for it.
     files : tuple of str
         Empty for data in memory: there is no command then.
+    possible : bool
+        Whether a model can be trained with these data.
+    filters : tuple of str
+        Commands of the shell that mend a single file before.
     """
 
     settings: tuple[tuple[Setting, str], ...] = ()
     files: tuple[str, ...] = ()
     possible: bool = True
+    filters: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -48,8 +54,14 @@ class Suggestion:
         if not self.files or not self.possible:
             return ""
         files = " ".join(shlex.quote(file) for file in self.files)
+        before = ""
+        if self.filters and len(self.files) == 1 and self.files[0] != "-":
+            stem, suffix = os.path.splitext(self.files[0])
+            mended = shlex.quote(f"{stem}-mended{suffix}")
+            before = f"{' | '.join([f'{self.filters[0]} < {files}', *self.filters[1:]])} > {mended}"
+            before, files = f"{before} && ", mended
         options = "".join(f" {option_text(one)}" for one, _ in self.settings)
-        return f"thresher train {files}{options}"
+        return f"{before}thresher train {files}{options}"
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -96,4 +108,6 @@ def suggest(facts: DataFacts, findings: Sequence[Finding]) -> Suggestion:
     possible = bool(facts.rows.read) and not any(
         one.name in ("no label", "format") for one in findings
     )
-    return Suggestion(tuple(ordered), tuple(one.path for one in facts.files), possible)
+    plain = all(one.compression is None for one in facts.files)
+    filters = tuple(one.filter for one in findings if one.filter and plain)
+    return Suggestion(tuple(ordered), tuple(one.path for one in facts.files), possible, filters)

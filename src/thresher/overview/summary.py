@@ -81,7 +81,8 @@ def file_text(one: Sniffed) -> str:
     parts = [one.about or names.get(one.format, one.format)]
     layout = one.layout
     if layout is not None and layout.names:
-        parts.append(f"separated by {_NAMES.get(layout.delimiter, layout.delimiter)}")
+        by = "spaces" if layout.aligned else _NAMES.get(layout.delimiter, layout.delimiter)
+        parts.append(f"separated by {by}")
         parts.append("with header" if layout.header else "without header")
     if one.encoding:
         parts.append(one.encoding.upper() + (" with byte order mark" if one.bom else ""))
@@ -157,7 +158,8 @@ def label_facts_text(label: LabelFacts) -> str:
         found = "one class only"
     else:
         found = "many classes" if label.classes is None else f"{label.classes:,} classes"
-    return found + (f"; {label.missing:,} rows have none" if label.missing else "")
+    none = "1 row has" if label.missing == 1 else f"{label.missing:,} rows have"
+    return found + (f"; {none} none" if label.missing else "")
 
 
 def _classes(label: LabelFacts) -> list[str]:
@@ -292,9 +294,8 @@ def _findings(findings: Sequence[Finding]) -> str:
     lines = ["Findings"]
     for one in findings:
         lines.append(_wrapped(f"{one.what}.", "! " if one.serious else "- ", "  "))
-        mends = [*one.options, *([one.advice] if one.advice else [])]
-        if mends:
-            lines.append(_wrapped("; ".join(mends), "    -> ", "       "))
+        if one.mends:
+            lines.append(_wrapped("; ".join(one.mends), "    -> ", "       "))
     return "\n".join(lines)
 
 
@@ -313,8 +314,9 @@ def command_lines(command: str, width: int) -> list[str]:
     >>> len(command_lines("thresher train a.csv --label y --shuffle", 28))
     2
     """
-    head, *options = command.split(" --")
-    lines, now = [], f"  {head}"
+    before, mended, rest = command.rpartition(" && ")
+    head, *options = rest.split(" --")
+    lines, now = ([f"  {before} &&"] if mended else []), f"  {head}"
     for option in options:
         piece = f" --{option}"
         if len(now) + len(piece) > width:

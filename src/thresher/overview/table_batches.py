@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -66,13 +67,17 @@ class BadLineCount:
 class _Utf8(io.RawIOBase):
     """A stream of text in any encoding, as UTF-8 without NUL bytes."""
 
-    def __init__(self, stream: Any, path: str, encoding: str, bad: BadLineCount) -> None:
+    def __init__(
+        self, stream: Any, path: str, encoding: str, bad: BadLineCount, aligned: bool = False
+    ) -> None:
         super().__init__()
+        self._aligned, self._part = aligned, b""
         self._stream, self._path, self._bad = stream, path, bad
         self._plain = encoding == "utf-8"
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
         self._ready = b""
         self._lines = 0
+        self.size = 0  # bytes that were returned
         self._ended = False
 
     def readable(self) -> bool:
@@ -88,6 +93,7 @@ class _Utf8(io.RawIOBase):
         size = min(len(buffer), len(self._ready))
         buffer[:size] = self._ready[:size]
         self._ready = self._ready[size:]
+        self.size += size
         return size
 
     def _converted(self, piece: bytes) -> bytes:
@@ -105,7 +111,14 @@ class _Utf8(io.RawIOBase):
             bad.first_nul = bad.first_nul or self._place(found, b"\0")
             found = found.replace(b"\0", b"")
         self._lines += found.count(b"\n")
-        return found
+        return self._with_one_space(found) if self._aligned else found
+
+    def _with_one_space(self, found: bytes) -> bytes:
+        """Return whole lines, with one space between two cells."""
+        whole = self._part + found
+        end = len(whole) if self._ended else whole.rfind(b"\n") + 1
+        self._part = whole[end:]
+        return re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", re.sub(rb"[ \t]+", b" ", whole[:end]))
 
     def _place(self, found: bytes, what: bytes) -> str:
         line = self._lines + found[: found.find(what)].count(b"\n") + 1
@@ -164,7 +177,8 @@ def _csv(
 
     names = _unique(layout.names)
     with open_bytes(file.path) as stream:
-        text = _Utf8(stream, file.path, file.encoding or "utf-8", bad)
+        plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad, layout.aligned)
+        text = io.BufferedReader(plain, _BLOCK)  # reads whole blocks: small batches are slow
         try:
             reader = csv.open_csv(
                 text,
@@ -187,10 +201,15 @@ def _csv(
                 ),
             )
             with reader:
+                cells = 0
                 for batch in reader:
-                    on_read(stream.raw_position)
                     for begin in range(0, batch.num_rows, BATCH_ROWS):
                         piece = batch.slice(begin, BATCH_ROWS)
+                        # The reader reads ahead: count what the rows so far take. A cell has an
+                        # offset of four bytes, and one byte after it in the file.
+                        cells += piece.nbytes - 3 * piece.num_rows * len(names)
+                        share = min(cells / max(plain.size, 1), 1.0)
+                        on_read(round(stream.raw_position * share))
                         if done:
                             piece, done = piece.slice(done), max(done - piece.num_rows, 0)
                         if piece.num_rows:

@@ -12,7 +12,14 @@ import pytest
 
 from support.files_people_have import KINDS, all_kinds
 
-ODD = {"latin1", "utf16", "nul_bytes", "ragged_lines", "label_tab_text_with_quotes"}
+ODD = {
+    "latin1",
+    "utf16",
+    "nul_bytes",
+    "ragged_lines",
+    "label_tab_text_with_quotes",
+    "aligned_by_spaces",
+}
 
 
 @pytest.mark.parametrize("name", all_kinds())

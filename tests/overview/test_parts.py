@@ -1,0 +1,136 @@
+"""The parts of a look: counting, order, layout of cells, choice of the label."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from thresher.data.row_folds import mixed
+from thresher.overview.csv_layout import find_layout, has_header
+from thresher.overview.distinct import DistinctCount
+from thresher.overview.label_choice import separator_of, task_of
+from thresher.overview.row_order import ClassOrder, NumberOrder, SetOrder, expected_longest_run
+from thresher.overview.text_or_category import string_kind
+
+
+@pytest.mark.parametrize("different", [10, 999, 1000, 20_000])
+def test_distinct_values(different):
+    rng = np.random.default_rng(different)
+    count = DistinctCount(bound=1000)
+    for _ in range(20):
+        count.add(mixed(rng.integers(0, different, 5000).astype(np.uint64)))
+    if different <= 1000:
+        assert (count.count, count.exact) == (different, True)
+    else:
+        assert not count.exact
+        assert abs(count.count / different - 1) < 0.15
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1000])
+def test_runs_do_not_depend_on_batches(pieces):
+    codes = np.repeat([0, 1, 0, 2, 1], [5, 300, 2, 400, 293])
+    order = ClassOrder()
+    for part in np.array_split(codes, pieces):
+        order.add(part)
+    found = order.facts("abc")
+    assert (found.runs, found.longest_run, found.longest_run_label) == (5, 400, "c")
+    assert found.ordered
+    assert sum(value for _, value in found.series) > 0
+
+
+def test_shuffled_rows_are_not_ordered():
+    alarms = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y = rng.choice(3, 2000, p=[0.7, 0.2, 0.1])
+        order = ClassOrder()
+        order.add(y)
+        found = order.facts("abc")
+        alarms += found.ordered
+        shares = np.bincount(y) / len(y)
+        assert 0.4 < found.longest_run / expected_longest_run(shares, len(y)) < 2.5
+        number = NumberOrder()
+        number.add(rng.normal(size=2000) + 1e6)
+        alarms += number.facts().ordered
+        sets = SetOrder()
+        sets.add([set(rng.choice(50, 3, replace=False).tolist()) for _ in range(500)])
+        alarms += sets.facts().ordered
+    assert alarms == 0
+
+
+def test_order_of_numbers_in_batches():
+    y = np.concatenate([np.linspace(0, 1, 500), np.linspace(5, 6, 500)])
+    whole, parts = NumberOrder(), NumberOrder()
+    whole.add(y)
+    for part in np.array_split(y, 13):
+        parts.add(part)
+    assert parts.facts().similarity == pytest.approx(whole.facts().similarity)
+    assert whole.facts().drift == pytest.approx(np.corrcoef(y, np.arange(1000))[0, 1])
+    flat = NumberOrder()
+    flat.add(np.ones(100))
+    assert flat.facts() is None
+
+
+@pytest.mark.parametrize(
+    ("head", "delimiter", "header"),
+    [
+        ("a,b\n1,2\n3,4\n", ",", True),
+        ("1,2\n3,4\n", ",", False),
+        ("0,0,0\n1,0,1\n", ",", False),
+        ("a;b\n1,5;2\n2,5;3\n", ";", True),
+        ("a|b|c\n1|2|3\n4|5|6\n", "|", True),
+        ('name,age\n"Smith, John",31\n"Doe, Jane",28\n', ",", True),
+        ("ham\tsee, you, there\nspam\twin, now\nham\tok\n", "\t", False),
+        ("text\tlabel\na b c\tx\nd e f\ty\n", "\t", True),
+        ("a b c\n1 2 3\n4 5 6\n", " ", True),
+        ("id,text\n1,hello\n", ",", True),
+        ("\n\na,b\n1,2\n", ",", True),
+        ("a,b\r\n1,2\r\n", ",", True),
+    ],
+)
+def test_layouts(head, delimiter, header):
+    found = find_layout(head)
+    assert (found.delimiter, found.header) == (delimiter, header)
+    assert found.quotes
+
+
+def test_quotes_over_several_lines_are_quotes():
+    head = 'label,words\n1,"two\nlines"\n0,"one, line"\n' * 5
+    assert find_layout(head).quotes
+    assert not find_layout('1\t"open\n0\tshut\n1\tfine\n').quotes
+
+
+def test_headers():
+    assert not has_header(["red", "Rome"], [["blue", "Oslo"], ["red", "Rome"]])
+    assert not has_header(["x", "x"], [["1", "2"]])
+    assert not has_header(["a very long text that goes on and on and on", "1x"], [["b", "c"]])
+    assert has_header(["colour", "city"], [["blue", "Oslo"], ["red", "Rome"]])
+    assert has_header(["a", "b"], [])
+
+
+def test_separators_of_labels():
+    assert separator_of(["a,b", "a", "b,c", "c"] * 20) == ","
+    assert separator_of(["a|b", "a", "", "c"] * 20) == "|"
+    assert separator_of(["great, really", "bad, so bad it hurts me", "fine"] * 2) == ""
+    assert separator_of(["a", "b", "c"] * 20) == ""
+    assert separator_of([f"text {i}, and more {i}" for i in range(50)]) == ""
+
+
+def test_tasks():
+    assert task_of(Counter({1.0: 5, 2.0: 5, 3.0: 2}), 12)[0] == "classes"
+    assert task_of(Counter({float(i): 1 for i in range(60)}), 60)[0] == "regression"
+    assert task_of(Counter({float(i): 100 for i in range(60)}), 6000)[0] == "classes"
+    assert task_of(Counter({float(i): 100 for i in range(60)}), 6000, "age")[0] == "regression"
+    assert task_of(Counter({0.5: 5, 1.5: 5, 2.5: 1}), 11, whole=False)[0] == "regression"
+    assert task_of(Counter({"a": 3}), 3)[0] == "one class"
+    assert task_of(Counter(), 0) == ("", "")
+
+
+def test_text_or_category():
+    assert string_kind("title", 1000, 900, 4.0) == "text"
+    assert string_kind("answer", 1000, 40, 12.0) == "text"
+    assert string_kind("job", 1000, 30, 3.0) == "category"
+    assert string_kind("zip", 1000, 400, 1.0) == "category"
+    assert string_kind("user_id", 1000, 600, 1.0) == "id"
