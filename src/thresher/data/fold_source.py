@@ -40,9 +40,9 @@ class FoldSource(Source):
     >>> from thresher.data.fold_source import FoldSource
     >>> rows = scan(lambda: [(np.eye(6), np.arange(6.0))])
     >>> [block.labels.tolist() for block in FoldSource(rows, 0, 2).blocks()]
-    [[4.0]]
+    [[1.0, 3.0, 5.0]]
     >>> [block.labels.tolist() for block in FoldSource(rows, 0, 2, outside=True).blocks()]
-    [[0.0, 1.0, 2.0, 3.0, 5.0]]
+    [[0.0, 2.0, 4.0]]
     """
 
     traced = False  # the source itself is traced

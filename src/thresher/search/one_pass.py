@@ -138,6 +138,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             if name not in ("pre_dispatch", "return_train_score", "estimator")
         },
         "cv": [*BaseSearchCV._parameter_constraints["cv"], StrOptions({"progressive"})],  # noqa: SLF001
+        "scoring": [
+            *BaseSearchCV._parameter_constraints["scoring"],  # noqa: SLF001
+            StrOptions({"neg_mean_loss"}),
+        ],
         "callback": [callable, None],
     }
 

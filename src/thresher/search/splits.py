@@ -22,6 +22,7 @@ from thresher.data.labels import (
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
+from thresher.errors import ReadOnceError
 from thresher.losses import check_labels
 from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import GridPoint
@@ -251,14 +252,21 @@ class SourceSplits(Splits):
         """Return the labels for the models of some points."""
         if self.task == "regressor":
             return NumericLabels(*dict.fromkeys(point.loss for point in points))
+        kind = LabelSets if self.source.multilabel else ManyClasses
         if self.classes is not None:
-            kind = LabelSets if self.source.multilabel else ManyClasses
             labels: Labels = kind(self.classes, points[0].low)
             labels.counted = self._all_counted()
             return labels
         if self.given is None or isinstance(self.given, str):
+            if self.source.multilabel:
+                raise ReadOnceError(
+                    f"{self.source} can be read only once, and its labels are not known",
+                    source=str(self.source),
+                    parameter="classes",
+                    hint="give fit classes=",
+                )
             return TwoClasses(points[0].low)
-        return ManyClasses(self.given, points[0].low)
+        return kind(self.given, points[0].low)
 
     def steps_in(self, split: int, factors: NDArray[np.float64] | None) -> None:
         """Return None: on a stream, the default penalty decreases with the steps so far."""
