@@ -165,6 +165,19 @@ def test_sources(file: Path, clf: Any, grid: Any) -> None:
     assert best.score(X, SETS) == pytest.approx(search.best_estimator_.score(source))
 
 
+def test_losses_in_a_grid(file: Path) -> None:
+    """The mean loss of a model is that of its own loss."""
+    source = scan(file, multilabel=True, zero_based=True)
+    grid = {"loss": ["logistic", "hinge", "clipped_square"]}
+    for scoring in ("neg_mean_loss", "f1_micro"):
+        ours = OnePassSearchCV(CLF, grid, cv=3, scoring=scoring).fit(source)
+        for number, chosen in enumerate(ours.cv_results_["params"]):
+            alone = OnePassSearchCV(CLF.__class__(**{**CLF.get_params(), **chosen}), {"l2": [0.0]})
+            alone.set_params(cv=3, scoring=scoring).fit(source)
+            found = ours.cv_results_["mean_test_score"][number]
+            assert found == pytest.approx(alone.best_score_)
+
+
 def test_a_source_that_is_read_once(file: Path, tmp_path: Path) -> None:
     """Rows are scored before they are learned; the labels must be known."""
     clf = thresher.TruncatedGradientClassifier(passes=1)

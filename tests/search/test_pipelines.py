@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 
 import thresher
 from thresher import OnePassSearchCV, SparsityPath
+from thresher.plots import SparsityPathDisplay
 from thresher.search import SearchProgress
 from thresher.search.pipelines import PipelineRows
 
@@ -173,6 +174,9 @@ def test_grids_over_transformers() -> None:
     ]  # fmt: skip
     found = agree(pipeline, swapped, TEXTS, OPINIONS)
     assert found.n_readings_ == 3 + 1 + 3  # the hashed rows are transformed once
+    names = [dot.name for dot in found.best_model_.frontier.dots]
+    assert "clf__gravity=0, text=HashingVectorizer(n_features=64)" in names
+    assert not any("\n" in name for name in names)
 
 
 def test_a_step_that_is_left_out() -> None:
@@ -255,7 +259,10 @@ def test_several_scores_and_progress() -> None:
     seen: list[SearchProgress] = []
     pipeline = Pipeline([("scale", MaxAbsScaler()), ("clf", CLF)])
     options: dict[str, Any] = {"scoring": ["accuracy", "roc_auc"], "refit": "roc_auc"}
-    agree(pipeline, GRID, X, TWO, **options)
+    found = agree(pipeline, GRID, X, TWO, **options)
+    pytest.importorskip("matplotlib").use("Agg")
+    display = SparsityPathDisplay.from_estimator(found, metric="accuracy")
+    assert len(display.frontier.dots) == 6
     OnePassSearchCV(pipeline, GRID, cv=FOLDS, callback=seen.append).fit(X, TWO)
     assert {p.reading for p in seen} == {1, 2, 3}
     assert {p.readings for p in seen} == {3}

@@ -86,6 +86,9 @@ def test_a_race_of_rules() -> None:
     search = OnePassSearchCV(clf, {"tolerance": [0.0, 0.5]}, cv=FOLDS).fit(X, TWO)
     assert search.n_readings_ == 6
     assert search.score(X, TWO) > 0.7
+    source = scan(lambda: [(X, TWO)])
+    search = OnePassSearchCV(clf, {"tolerance": [0.0]}, cv=2, scoring="neg_log_loss").fit(source)
+    assert search.best_score_ > -0.69
 
 
 def test_weights_and_groups() -> None:

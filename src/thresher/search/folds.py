@@ -101,6 +101,9 @@ def check_split_classes(y: Any, splits: list[Split], task: str) -> None:
     """
     if task != "classifier" or issparse(y) or np.ndim(y) != 1:
         return
-    classes, numbers = np.unique(np.asarray(y), return_inverse=True)
+    try:
+        classes, numbers = np.unique(np.asarray(y), return_inverse=True)
+    except TypeError:  # the estimator refuses such labels
+        return
     counts = [np.bincount(numbers[split.train], minlength=len(classes)) for split in splits]
     check_classes(np.array(counts), classes)

@@ -243,7 +243,8 @@ def check_probabilities(named: Mapping[str, Score], points: list[GridPoint]) -> 
     names = {id(score): name for name, score in SCORES.items()}
     for score in named.values():
         for point in points:
-            if score.needs == "probabilities" and point.loss not in PROBABILITY_LOSSES:
+            known = point.loss in PROBABILITY_LOSSES or not point.loss  # a race may have them
+            if score.needs == "probabilities" and not known:
                 raise ParameterError(
                     (setting("scoring", names[id(score)]), " needs probabilities, which models "
                      f"with loss {point.loss!r} do not have ({point.chosen})"),

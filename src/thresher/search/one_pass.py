@@ -362,6 +362,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         """
         if not is_source(X):
             return super().score(X, y, **params)
+        refuse_pipeline("OnePassSearchCV", self.estimator)
         named = scores_named(self.scoring, self.estimator.task, X.multilabel)
         found = score_source(self.best_model_, X, named)
         return found[self.refit if self.multimetric_ else "score"]

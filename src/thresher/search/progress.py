@@ -14,7 +14,7 @@ class SearchProgress(NamedTuple):
         Number of the group of models that train together, from 1.
     readings : int
         Number of groups. There are several if not all models fit in memory, or if parameters such
-        as `passes` differ.
+        as `passes` differ; a model that is fitted separately is a group.
     number : int
         Number of the pass over the rows, from 1; `passes` + 1 while models are scored.
     passes : int

@@ -57,7 +57,7 @@ class SumScores(Scores):
     def truth(self, targets: Targets) -> Any:
         """Return class numbers, the sets of labels, or the values of a regression."""
         if self.splits.source.multilabel:
-            return TrueSets.of(targets, self.jobs[0].point.loss)
+            return TrueSets.of(targets)
         return targets[0] if self.labels.classes is None else targets.single()
 
     def add(

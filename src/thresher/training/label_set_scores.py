@@ -26,19 +26,19 @@ class TrueSets:
     numbers : array of int
         The number of the output of each label; -1: the model does not know the label.
     loss : str
-        The loss of the model.
+        The loss of the model; `ScoreTally` sets it.
     """
 
     starts: NDArray[np.int64]
     numbers: NDArray[np.integer[Any]]
-    loss: str
+    loss: str = ""
 
     @classmethod
-    def of(cls, targets: Targets, loss: str) -> Self:
+    def of(cls, targets: Targets) -> Self:
         """Return the labels of targets with several outputs."""
         assert targets.starts is not None
         assert targets.numbers is not None
-        return cls(np.asarray(targets.starts), np.asarray(targets.numbers), loss)
+        return cls(np.asarray(targets.starts), np.asarray(targets.numbers))
 
     def __len__(self) -> int:
         return len(self.starts) - 1

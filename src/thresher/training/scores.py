@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -198,6 +198,8 @@ class ScoreTally:
         if len(true) == 0:
             return
         w = np.ones(len(true)) if weights is None else weights
+        if isinstance(true, TrueSets):
+            true = replace(true, loss=self.loss)
         for name, score in self.named.items():
             terms = score.terms(self._predictions(score.needs, raw), true, w, self.classes)
             found = np.array(terms, np.longdouble)
@@ -225,7 +227,7 @@ def _true_sets(model: Model, block: Block) -> TrueSets:
     """Return the labels of a block; those that the model does not know count as missed."""
     starts, labels = block.label_sets()
     numbers, known = places_of(np.asarray(model.classes), labels)
-    return TrueSets(np.asarray(starts), np.where(known, numbers, -1), model.loss)
+    return TrueSets(np.asarray(starts), np.where(known, numbers, -1))
 
 
 def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> dict[str, float]:
