@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
@@ -19,11 +18,10 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import thresher
 from support.files import pipe
-from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
+from thresher import DivergenceError, OnePassSearchCV, ParameterError
 from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of
 from thresher.search.model_groups import GroupStore, ModelJob
-from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 
 RNG = np.random.default_rng(0)
@@ -31,16 +29,6 @@ X = RNG.normal(size=(60, 6))
 Y = X[:, 0] > 0
 CLF = thresher.TruncatedGradientClassifier(passes=2, shuffle=False)
 PIPELINE = Pipeline([("scale", MaxAbsScaler()), ("clf", CLF)])
-
-
-@pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No model may learn."""
-
-    def learn(*_: Any, **__: Any) -> None:
-        raise AssertionError("a model has begun to learn")
-
-    monkeypatch.setattr(LaneTeam, "learn", learn)
 
 
 def refused(
@@ -320,63 +308,6 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
     store = GroupStore("truncated-gradient", "dense", "float32", width, width, n_jobs)
     with store.team(jobs) as team:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
-
-
-# ---- errors of all searches ------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("untrained")
-@pytest.mark.parametrize("kind", [np.array, csr_matrix, lambda Y: [[1], [1, 2]] * 30, "source"])
-def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
-    """Rules that need one label per row have the same error for all kinds of rows."""
-    stabilized = thresher.StabilizedClassifier()
-    for search in (
-        OnePassSearchCV(stabilized, {"keep": [0.5]}),
-        SparsityPath(thresher.CoordinateDescentClassifier()),
-        StreamingStabilitySelection(CLF, pairs=2),
-    ):
-        rows: tuple[Any, ...]
-        if kind == "source":
-            (tmp_path / "sets.svm").write_text("1,2 1:1\n2 2:1\n" * 20)
-            rows = (scan(tmp_path / "sets.svm", multilabel=True),)
-        else:
-            rows = X, kind((X[:, :3] > 0).astype(int))
-        with pytest.raises(ParameterError, match="y must have one label per row"):
-            search.fit(*rows)
-
-
-@pytest.mark.usefixtures("untrained")
-def test_lists_of_labels_of_different_lengths() -> None:
-    """The error says how to make columns."""
-    refused("MultiLabelBinarizer", CLF, {"gravity": [0.1]}, y=[[1], [1, 2]] * 30)
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_store_that_lanes_do_not_have() -> None:
-    """Lists of nonzero weights are only for the outputs of one model."""
-    clf = thresher.TruncatedGradientClassifier(store="nonzero")
-    with pytest.raises(ParameterError, match="store must be one of dense, hashed if"):
-        StreamingStabilitySelection(clf, pairs=2).fit(X, Y)
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_pipeline_and_a_source() -> None:
-    """The error says what to do instead."""
-    for search in (OnePassSearchCV(PIPELINE, {"clf__gravity": [0.1]}), SparsityPath(PIPELINE)):
-        with pytest.raises(ParameterError, match="a Pipeline needs rows in memory"):
-            search.fit(scan(lambda: [(X, Y)]))
-
-
-@pytest.mark.usefixtures("untrained")
-def test_plain_fits_and_rows_that_can_be_read_once() -> None:
-    """The error says why models are fitted one after the other."""
-    ftrl = thresher.FTRLClassifier(passes=1)
-    search = OnePassSearchCV(ftrl, {"target_nnz": [2]})
-    with pytest.raises(ParameterError, match=r"read only once.*target_nnz must be None if models"):
-        search.fit(pipe(X, Y.astype(int)))
-    search.set_params(cv="progressive")
-    with pytest.raises(ParameterError, match=r"cv='progressive' scores rows.*a number of folds"):
-        search.fit(scan(lambda: [(X, Y.astype(int))]))
 
 
 @pytest.mark.usefixtures("untrained")
