@@ -9,37 +9,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import thresher
 from support.files import pipe
-from thresher import DivergenceError, OnePassSearchCV, ParameterError, SparsityPath, scan
+from thresher import DivergenceError, OnePassSearchCV, ParameterError
 from thresher.health.watch import DivergenceWarning
 from thresher.search.grid import lanes_of, points_of
 from thresher.search.model_groups import GroupStore, ModelJob
-from thresher.stability import StreamingStabilitySelection
 from thresher.training.lanes import LaneTeam
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 6))
 Y = X[:, 0] > 0
 CLF = thresher.TruncatedGradientClassifier(passes=2, shuffle=False)
-
-
-@pytest.fixture
-def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No model may learn."""
-
-    def learn(*_: Any, **__: Any) -> None:
-        raise AssertionError("a model has begun to learn")
-
-    monkeypatch.setattr(LaneTeam, "learn", learn)
+PIPELINE = Pipeline([("scale", MaxAbsScaler()), ("clf", CLF)])
 
 
 def refused(
@@ -61,23 +50,19 @@ GRIDS: list[tuple[Any, Any, str]] = [
     (CLF, {"period": [10, 2.5]}, "period must be a whole number >= 1"),
     (CLF, {"loss": ["logistic", "poisson"]}, "loss 'poisson' is not allowed for a classifier"),
     (CLF, {"shrink": ["round"]}, "shrink='round' needs a finite ceiling"),
-    (CLF, {"tol": [None, 1e-3]}, "tol must be None in a search in one pass"),
     (CLF, {"gravity": []}, "param_grid"),
     (CLF, {"gravity": 0.1}, "param_grid"),
     (CLF, {"gravity": "0.1"}, "param_grid"),
     (CLF, [], "param_grid has no points"),
     (CLF, 3, "param_grid"),
     (CLF, {"class_weight": [{True: -1.0}]}, "class_weight must have finite numbers >= 0"),
-    (thresher.FTRLClassifier(), {"target_nnz": [3]}, "target_nnz must be None"),
-    (thresher.AveragedSGDClassifier(), {"center": [True]}, "center must be False"),
-    (thresher.MarginPerceptronClassifier(), {"max_density": [0.5]}, "max_density must be None"),
-    (thresher.StabilizedClassifier(), {"keep": [0.5]}, "StabilizedClassifier is not: its paths"),
-    (thresher.CoordinateDescentClassifier(), {"l1": [0.5]}, "needs all rows at once"),
-    (
-        SGDClassifier(),
-        {"alpha": [0.1]},
-        "estimator must be one of Thresher's that learn row by row",
-    ),
+    (thresher.StabilizedClassifier(), {"keep": [2.0]}, "keep must be a number"),
+    (thresher.SparseClassifier(), {"rule": ["ftrl"]}, "SparseClassifier has no parameter 'rule'"),
+    (SGDClassifier(), {"alpha": [0.1]}, "estimator must be one of Thresher's, or a Pipeline"),
+    (PIPELINE, {"gravity": [0.1]}, "a parameter of the last step is written clf__NAME"),
+    (PIPELINE, {"clf__gravty": [0.1]}, "TruncatedGradientClassifier has no parameter 'gravty'"),
+    (PIPELINE, {"scale__nothing": [1]}, "Invalid parameter 'nothing'"),
+    (PIPELINE, {"clf": [SGDClassifier()]}, "estimator must be one of Thresher's, or a Pipeline"),
 ]
 
 
@@ -323,50 +308,6 @@ def test_memory_of_stores_of_all_threads(n_jobs: int) -> None:
     store = GroupStore("truncated-gradient", "dense", "float32", width, width, n_jobs)
     with store.team(jobs) as team:
         assert store.bytes_of(jobs) == pytest.approx(team.store_bytes, rel=0.05)
-
-
-# ---- errors of all searches ------------------------------------------------------------------
-
-
-def searches(estimator: Any) -> list[Any]:
-    """Return a search of each kind."""
-    return [
-        OnePassSearchCV(estimator, {"gravity": [0.1]}),
-        SparsityPath(estimator),
-        StreamingStabilitySelection(estimator, pairs=2),
-    ]
-
-
-@pytest.mark.usefixtures("untrained")
-@pytest.mark.parametrize("kind", [np.array, csr_matrix, lambda Y: [[1], [1, 2]] * 30, "source"])
-def test_rows_with_any_number_of_labels(kind: Any, tmp_path: Path) -> None:
-    """Arrays, sparse matrices, lists and sources have the same error."""
-    for search in searches(CLF):
-        rows: tuple[Any, ...]
-        if kind == "source":
-            (tmp_path / "sets.svm").write_text("1,2 1:1\n2 2:1\n" * 20)
-            rows = (scan(tmp_path / "sets.svm", multilabel=True),)
-        else:
-            rows = X, kind((X[:, :3] > 0).astype(int))
-        with pytest.raises(
-            ParameterError, match="y must have one label per row; for rows with several"
-        ):
-            search.fit(*rows)
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_store_that_lanes_do_not_have() -> None:
-    """Lists of nonzero weights are only for the outputs of one model."""
-    clf = thresher.TruncatedGradientClassifier(store="nonzero")
-    for search in searches(clf):
-        with pytest.raises(ParameterError, match="store must be one of dense, hashed if"):
-            search.fit(X, Y)
-
-
-@pytest.mark.usefixtures("untrained")
-def test_a_pipeline() -> None:
-    """The error says what to do instead."""
-    refused("transform the rows first", make_pipeline(MaxAbsScaler(), CLF), {"gravity": [0.1]})
 
 
 @pytest.mark.usefixtures("untrained")

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import thresher
@@ -320,8 +321,11 @@ def test_frontier_of_equals_and_failures():
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
-        (thresher.AveragedSGDClassifier(), {}, "must have a rule with a gravity or l1 .*neither"),
-        (thresher.StabilizedClassifier(), {}, "learn row by row"),
+        (thresher.AveragedSGDClassifier(), {}, "must have a penalty or .*none of them"),
+        (thresher.SparseClassifier(), {}, "must have a penalty or .*none of them"),
+        (SGDClassifier(), {}, "estimator must be one of Thresher's, or a Pipeline"),
+        (TRUNCATED, {"param_name": "period"}, "param_name must be one of gravity, target_nnz"),
+        (TRUNCATED, {"param_name": "target_nnz", "gravities": [1.5, 3]}, "target_nnz must be"),
         (TRUNCATED, {"gravities": [0.1]}, "gravities must be at least 2 different numbers"),
         (TRUNCATED, {"gravities": [0.1, 0.1]}, "gravities must be at least 2 different numbers"),
         (TRUNCATED, {"gravities": ["few", "many"]}, "gravities must be at least 2"),
@@ -329,7 +333,7 @@ def test_frontier_of_equals_and_failures():
         (TRUNCATED, {"cv": "progressive"}, "cv"),
         (TRUNCATED, {"memory_limit": 0}, "memory_limit must be a number of bytes"),
         (TRUNCATED, {"memory_limit": 10}, "memory_limit is 10"),
-        (clone(TRUNCATED).set_params(tol=0.1), {}, "tol must be None"),
+        (clone(TRUNCATED).set_params(tol=-0.1), {}, "tol must be"),
         (TRUNCATED, {"scoring": "no such"}, "no such"),
         (TRUNCATED, {"scoring": ["accuracy", "f1"]}, "scoring must be a single score.*'f1'"),
         (TRUNCATED, {"scoring": {"score": "accuracy"}}, "scoring must be a single score"),

@@ -31,7 +31,7 @@ class LabelArray:
     """
 
     def __init__(self, y: Any) -> None:
-        self.rows = int(y.shape[0])
+        self.rows, self.y = int(y.shape[0]), y
         self.labels: NDArray[Any] | None = None if is_sparse(y) else y
         self._sets = y if is_sparse(y) else None
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from thresher.atomic import all_or_nothing
-from thresher.data import is_source
+from thresher.data import is_source, is_sparse
 from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
@@ -245,7 +245,8 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
         """
         X, y = self._checked(X, y, reset=True)
         self._set_classes(y, None)
-        return MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        rows = X.tocsr() if is_sparse(X) else X  # a rule may train on columns
+        return MatrixSource(rows, y, self._checked_weights(sample_weight, X))
 
     def _valid_source(self, eval_set: Any, separate: bool = False) -> Source | MatrixSource | None:
         """Return the validation rows as a source.

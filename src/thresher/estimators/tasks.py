@@ -36,7 +36,8 @@ def _score(
     from thresher.training.scores import score_source, scores_named
 
     check_source_alone(estimator, y, sample_weight)
-    return score_source(estimator.model_, X, scores_named(None, estimator.task))["score"]
+    several = estimator.model_.multilabel
+    return score_source(estimator.model_, X, scores_named(None, estimator.task, several))["score"]
 
 
 def warn_of_unseen(estimator: Any, y: Any) -> None:

@@ -282,4 +282,4 @@ def shown(value: Any) -> str:
     ----------
     value : object
     """
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split())

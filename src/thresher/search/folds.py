@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from thresher.data.label_checks import shown
 from thresher.data.row_folds import fold_numbers as fold_numbers
@@ -105,3 +106,24 @@ def check_classes(counts: NDArray[np.int64], classes: NDArray[Any]) -> None:
             parameter="cv",
             hint="use fewer or stratified splits, or leave the class out",
         )  # fmt: skip
+
+
+def check_split_classes(y: Any, splits: list[Split], task: str) -> None:
+    """Raise SplitError if the training rows of a split lack one of the classes of all rows.
+
+    Rows with any number of labels may lack a label.
+
+    Parameters
+    ----------
+    y : labels of all rows
+    splits : list of Split
+    task : {"classifier", "regressor"}
+    """
+    if task != "classifier" or issparse(y) or np.ndim(y) != 1:
+        return
+    try:
+        classes, numbers = np.unique(np.asarray(y), return_inverse=True)
+    except TypeError:  # the estimator refuses such labels
+        return
+    counts = [np.bincount(numbers[split.train], minlength=len(classes)) for split in splits]
+    check_classes(np.array(counts), classes)

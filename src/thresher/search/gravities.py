@@ -21,32 +21,59 @@ from thresher.training.class_weights import class_factors, row_weights
 from thresher.training.source_labels import labels_for
 from thresher.training.target_scale import TargetScale
 
+SIZES = ("target_nnz", "n_nonzero")  # parameters that limit the number of weights
 COUNT = 15  # lanes that share one cache line in the core
 _LEAST = 1e-4  # smallest gravity, as a share of the largest
 _COPIES = 4  # the gradients are in memory at most this many times while rows are added
 
 
-def gravity_name(estimator: Any) -> str:
+def gravity_name(estimator: Any, wanted: str | None = None) -> str:
     """Return the parameter of an estimator that controls its sparsity.
 
     Parameters
     ----------
     estimator : estimator
+    wanted : str, optional
+        One of these parameters; by default the penalty, or the number of weights if there is none.
 
     Examples
     --------
-    >>> from thresher import FTRLClassifier
-    >>> gravity_name(FTRLClassifier())
-    'l1'
+    >>> from thresher import FTRLClassifier, StabilizedClassifier
+    >>> gravity_name(FTRLClassifier()), gravity_name(StabilizedClassifier())
+    ('l1', 'target_nnz')
     """
-    penalty = RULES[estimator.rule].penalty
-    if penalty is not None:
-        return penalty
-    able = [rule for rule, spec in RULES.items() if spec.penalty is not None]
-    raise ParameterError(
-        f"estimator must have a rule with a gravity or l1 ({', '.join(able)}); "
-        f"{type(estimator).__name__} has neither"
-    )
+    spec, name = RULES.get(estimator.rule), type(estimator).__name__
+    known = () if spec is None else (spec.penalty, *(n for n in SIZES if n in spec.parameters))
+    able = [parameter for parameter in known if parameter is not None]
+    if not able:
+        raise ParameterError(
+            f"estimator must have a penalty or a number of weights: gravity, l1, "
+            f"{' or '.join(SIZES)}; {name} has none of them"
+        )
+    if wanted is not None and wanted not in able:
+        raise ParameterError(
+            owner=name, parameter="param_name", value=wanted, allowed=f"one of {', '.join(able)}"
+        )
+    return wanted or able[0]
+
+
+def default_sizes(source: Source | MatrixSource) -> list[int]:
+    """Return increasing numbers of weights with about equal ratios: from 1 to all features.
+
+    Parameters
+    ----------
+    source : Source or MatrixSource
+        Can be read once more; its features are counted.
+    """
+    keys: NDArray[Any] = np.zeros(0, np.int64)
+    for block in source.blocks():
+        if not isinstance(block, MatrixBlock):
+            own = np.asarray(block.native.keys)
+        else:
+            own = block.X.indices if is_sparse(block.X) else np.arange(block.width)
+        keys = np.union1d(keys, own)
+    found = np.geomspace(1, max(len(keys), 2), COUNT).round().astype(int)
+    return [int(size) for size in np.unique(found)]
 
 
 class GravityScale:
@@ -288,6 +315,6 @@ def gravity_scale_of(
 
 def is_scaled(estimator: Any) -> bool:
     """Tell whether targets are standardised where the penalty is computed from them."""
-    given = {**estimator.get_params(deep=False), gravity_name(estimator): "auto"}
+    given = {**estimator.get_params(deep=False), str(RULES[estimator.rule].penalty): "auto"}
     params = core_args.canonical(given)
     return core_args.standardises(estimator.rule, estimator.task, params)

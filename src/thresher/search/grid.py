@@ -14,6 +14,7 @@ from sklearn.model_selection import ParameterGrid
 from thresher import _core
 from thresher.data import is_source
 from thresher.errors import ParameterError, setting
+from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.rules import RULES, core_args, validate
 from thresher.training.lanes import Lane
@@ -21,6 +22,7 @@ from thresher.training.scores import SCORES, Score
 
 _STEERED = (("target_nnz", None, "l1 is steered after the last row"),)
 _REFITTED = (("refit", False, "the rows are not read again with target_nnz"),)
+_RACE = "it chooses the rule itself"
 # Parameters of a reading of the rows: points that differ in them train separately.
 OF_THE_RUN = ("passes", "shuffle", "random_state", "store", "dtype", "class_weight")
 
@@ -46,6 +48,10 @@ class GridPoint:
         Whether its targets are standardised.
     lane_params : dict or None
         The parameters in units of standardised targets, if those in `params` are in the user's.
+    diverges : bool
+        Whether a rising loss is a sign of divergence.
+    obstacle : str
+        Why it cannot train together with others and is fitted separately; empty: it can.
     """
 
     number: int
@@ -56,6 +62,8 @@ class GridPoint:
     waits: bool = False
     standardised: bool = False
     lane_params: dict[str, Any] | None = None
+    diverges: bool = True
+    obstacle: str = ""
 
     @property
     def run(self) -> tuple[str, ...]:
@@ -74,13 +82,12 @@ class GridPoint:
 def points_of(estimator: Any, param_grid: Any) -> list[GridPoint]:
     """Return the points of a grid, in the order of scikit-learn's `ParameterGrid`.
 
-    Raises ParameterError if the estimator has no such parameter, if a value is not allowed, or if
-    models that train together cannot use it.
+    Raises ParameterError if the estimator has no such parameter, or if a value is not allowed.
 
     Parameters
     ----------
     estimator : estimator
-        One that learns row by row.
+        One of Thresher's.
     param_grid : mapping or sequence of mappings
         Lists of values, by parameter.
 
@@ -94,28 +101,56 @@ def points_of(estimator: Any, param_grid: Any) -> list[GridPoint]:
         ...
     thresher.errors.ParameterError: FTRLClassifier has no parameter 'gravity'; it has loss, l1, ...
     """
-    check_searchable(estimator)
+    check_estimator(estimator)
+    return [point_of(estimator, n, chosen) for n, chosen in enumerate(combinations(param_grid))]
+
+
+def combinations(param_grid: Any) -> list[dict[str, Any]]:
+    """Return the parameters of all points of a grid; raise ParameterError if there are none."""
     try:
         grid = list(ParameterGrid(param_grid))
     except (TypeError, ValueError) as error:
         raise ParameterError(f"param_grid: {error}") from None
     if not grid:
         raise ParameterError("param_grid has no points: give at least one value to a parameter")
-    return [point_of(estimator, number, chosen) for number, chosen in enumerate(grid)]
+    return grid
 
 
-def point_of(estimator: Any, number: int, chosen: Mapping[str, Any]) -> GridPoint:
-    """Return a point of the grid; raise ParameterError if its parameters are not allowed."""
+def point_of(
+    estimator: Any, number: int, chosen: Mapping[str, Any], together: bool = False
+) -> GridPoint:
+    """Return a point of the grid; raise ParameterError if its parameters are not allowed.
+
+    Parameters
+    ----------
+    estimator : estimator
+    number : int
+    chosen : mapping
+    together : bool
+        Whether all points must be able to train together; ParameterError if this one is not.
+    """
     owner = type(estimator).__name__
     params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
+    if estimator.rule not in RULES:  # a race, which chooses the rule itself
+        for name in params:
+            if name not in estimator.get_params(deep=False):
+                raise ParameterError(f"{owner} has no parameter {name!r}", parameter=name)
+        return GridPoint(number, dict(chosen), params, "", obstacle=_RACE)
     validate.check(estimator.rule, estimator.task, params, owner)
     params = core_args.canonical(params)
-    _check_lane(estimator.rule, params, owner)
+    obstacle = _obstacle(estimator.rule, params, owner)
+    if together and obstacle is not None:
+        raise obstacle
     loss = core_args.loss_of(estimator.rule, params)
     low = LOSSES[loss].low if estimator.task == "classifier" else -1.0
+    if obstacle is not None:
+        return GridPoint(number, dict(chosen), params, loss, low, obstacle=str(obstacle))
     standardised = core_args.standardises(estimator.rule, estimator.task, params)
     waits = core_args.waits_for_rows(estimator.rule, params, standardised)
-    return GridPoint(number, dict(chosen), params, loss, low, waits, standardised)
+    diverges = RULES[estimator.rule].diverges
+    return GridPoint(
+        number, dict(chosen), params, loss, low, waits, standardised, diverges=diverges
+    )
 
 
 def zero_loss_of(point: GridPoint) -> float:
@@ -126,6 +161,15 @@ def zero_loss_of(point: GridPoint) -> float:
     return float(_core.loss_values(*loss, np.zeros(2), np.array([point.low, 1.0]))[0].max())
 
 
+def check_estimator(estimator: Any) -> None:
+    """Raise ParameterError if it is not an estimator of Thresher."""
+    if not isinstance(estimator, LinearEstimator):
+        raise ParameterError(
+            f"estimator must be one of Thresher's, or a Pipeline whose last step is one; got "
+            f"{type(estimator).__name__}"
+        )
+
+
 def check_searchable(estimator: Any) -> None:
     """Raise ParameterError if models of this estimator cannot train together."""
     name, rule = type(estimator).__name__, getattr(estimator, "rule", None)
@@ -134,7 +178,7 @@ def check_searchable(estimator: Any) -> None:
         return
     why = f": {spec.no_lanes}" if spec is not None else ""
     if hasattr(estimator, "steps"):
-        why = "; transform the rows first, then search over the last step of the pipeline"
+        why = "; transform the rows first, and give the last step of the pipeline"
     able = ", ".join(rule for rule, spec in RULES.items() if spec.lanes)
     raise ParameterError(
         f"estimator must be one of Thresher's that learn row by row ({able}); {name} is not{why}"
@@ -152,22 +196,47 @@ def check_single_labels(owner: str, estimator: Any, X: Any, y: Any) -> None:
     X, y : arguments of `fit`
         Rows and labels, or a source and None.
     """
-    if estimator.task != "classifier":
-        return
-    if is_source(X):
-        several = X.reading.multilabel
-    else:
-        try:
-            given = isinstance(y, list | tuple)
-            shape: tuple[int, ...] = np.shape(y) if given else getattr(y, "shape", ())
-        except ValueError:  # lists of different lengths
-            shape = (len(y), 2)
-        several = issparse(y) or (len(shape) == 2 and shape[1] > 1)
-    if several:
+    if estimator.task == "classifier" and _has_several(X, y):
         raise ParameterError(
             f"{owner}: y must have one label per row; for rows with several labels use "
             f"{type(estimator).__name__}.fit"
         )
+
+
+def check_label_sets(estimator: Any, X: Any, y: Any) -> None:
+    """Raise ParameterError if rows have several labels, and the estimator cannot learn them.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : arguments of `fit`
+        Rows and labels, or a source and None.
+    """
+    if estimator.task != "classifier" or not _has_several(X, y):
+        return
+    name = type(estimator).__name__
+    if not hasattr(estimator, "_multilabel"):
+        raise ParameterError(
+            f"{name}: y must have one label per row; rules that learn row by row, such as "
+            f"FTRLClassifier, take rows with several labels"
+        )
+    if isinstance(y, list | tuple) and len({np.size(row) for row in y}) > 1:
+        raise ParameterError(
+            f"{name}: y has lists of different lengths; give a matrix of 0 and 1 with one column "
+            f"per label (sklearn.preprocessing.MultiLabelBinarizer makes one)"
+        )
+
+
+def _has_several(X: Any, y: Any) -> bool:
+    """Tell whether rows may have several labels."""
+    if is_source(X):
+        return bool(X.multilabel)
+    try:
+        given = isinstance(y, list | tuple)
+        shape: tuple[int, ...] = np.shape(y) if given else getattr(y, "shape", ())
+    except ValueError:  # lists of different lengths
+        return True
+    return issparse(y) or (len(shape) == 2 and shape[1] > 1)
 
 
 def check_probabilities(named: Mapping[str, Score], points: list[GridPoint]) -> None:
@@ -175,7 +244,8 @@ def check_probabilities(named: Mapping[str, Score], points: list[GridPoint]) -> 
     names = {id(score): name for name, score in SCORES.items()}
     for score in named.values():
         for point in points:
-            if score.needs == "probabilities" and point.loss not in PROBABILITY_LOSSES:
+            known = point.loss in PROBABILITY_LOSSES or not point.loss  # a race may have them
+            if score.needs == "probabilities" and not known:
                 raise ParameterError(
                     (setting("scoring", names[id(score)]), " needs probabilities, which models "
                      f"with loss {point.loss!r} do not have ({point.chosen})"),
@@ -185,11 +255,13 @@ def check_probabilities(named: Mapping[str, Score], points: list[GridPoint]) -> 
                 )  # fmt: skip
 
 
-def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
-    """Raise ParameterError for parameters that models in lanes cannot have."""
+def _obstacle(rule: str, params: Mapping[str, Any], owner: str) -> ParameterError | None:
+    """Return why a model cannot train together with others; None: it can."""
+    if RULES[rule].no_lanes:
+        return ParameterError(f"{owner}: {RULES[rule].no_lanes}")
     stores = "dense", "hashed"
     if params.get("store", "dense") not in (*stores, "auto"):
-        raise ParameterError(
+        return ParameterError(
             owner=owner,
             parameter="store",
             value=params["store"],
@@ -203,12 +275,13 @@ def _check_lane(rule: str, params: Mapping[str, Any], owner: str) -> None:
         *(_REFITTED if params.get("target_nnz") is not None else ()),
     ):
         if params.get(name, allowed) != allowed:
-            raise ParameterError(
+            return ParameterError(
                 owner=owner,
                 parameter=name,
                 value=params[name],
-                allowed=f"{allowed!r} in a search in one pass, because {why}",
+                allowed=f"{allowed!r} if models train together, because {why}",
             )
+    return None
 
 
 def runs_of(points: Sequence[GridPoint]) -> list[list[GridPoint]]:
@@ -227,8 +300,9 @@ def lanes_of(
     clock: int = 0,
     classes: int = 2,
     standardised: bool = False,
+    sets: bool = False,
 ) -> list[Lane]:
-    """Return the lanes of one model: one per class; one for two classes or a regression.
+    """Return the lanes of one model: one per class or label; one for two classes or a regression.
 
     Parameters
     ----------
@@ -246,11 +320,13 @@ def lanes_of(
         Number of classes; 1 for a regression.
     standardised : bool
         Whether the targets are standardised.
+    sets : bool
+        Whether rows have any number of labels, so that each label has a lane.
     """
     rate = RULES[rule].rate_from_rows
     plain = {**params, **({"certify": False} if "certify" in params else {})}
     if core_args.waits_for_rows(rule, params, standardised):
         plain[rate] = 1.0  # replaced after the first rows
     numbers, words = core_args.core_parameters(rule, plain, steps, width, standardised)
-    targets = range(classes) if classes > 2 else (-1,)
+    targets = range(classes) if sets or classes > 2 else (-1,)
     return [Lane(numbers, words, clock, target) for target in targets]

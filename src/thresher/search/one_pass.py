@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
-from sklearn.utils.validation import _check_method_params, indexable
+from sklearn.utils.validation import _check_method_params, _num_samples, indexable
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
-from thresher.errors import DivergenceError, ParameterError
-from thresher.health.watch import DivergenceWarning, DivergenceWatch
+from thresher.errors import ParameterError
 from thresher.model.frontier import Place, frontier_of
 from thresher.model.model import Model
-from thresher.progress.verbose import StatusLine
-from thresher.rules import RULES
-from thresher.search.folds import split_of
-from thresher.search.grid import (
-    GridPoint,
-    check_probabilities,
-    check_single_labels,
-    points_of,
-    zero_loss_of,
-)
+from thresher.search.folds import Split, check_split_classes, split_of
+from thresher.search.grid import GridPoint, check_label_sets, check_probabilities
 from thresher.search.model_groups import ModelResult, checked_limit
-from thresher.search.progress import SearchProgress
-from thresher.search.row_scores import RowScores
-from thresher.search.scores import Scores
-from thresher.search.scoring import try_scorers
+from thresher.search.pipelines import (
+    PipelineGroup,
+    PipelineRows,
+    fit_params_of,
+    is_pipeline,
+    last_step,
+    pipeline_groups,
+    refuse_pipeline,
+)
+from thresher.search.progress import SearchProgress, told
+from thresher.search.results import warn_of_divergence, warn_of_failures
+from thresher.search.row_search import RowSearch
+from thresher.search.scoring import with_mean_loss
 from thresher.search.search import Search
 from thresher.search.source_checks import check_source, folds_of
-from thresher.search.splits import MatrixSplits, SourceSplits, Splits
+from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
 from thresher.training.lanes import threads_of
 from thresher.training.scores import quick_score, score_source, scores_named
@@ -55,14 +54,21 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     Points that differ in `passes`, `shuffle`, `random_state`, `store`, `dtype` or `class_weight`
     train in groups, one group after the other. So do regressors that standardise their targets and
     regressors that do not, splits with their own order of rows, and all splits with
-    class_weight="balanced". `tol`, `max_density`, `center`, and `target_nnz` of FTRL are not
-    allowed, because models that train together cannot stop or be centred separately. The `callback`
-    of the estimator is called only in the final fit.
+    class_weight="balanced".
+
+    Models that cannot train together are fitted one after the other, with the result of a fit to
+    the training rows of the split: those of rules that need all rows at once, and those with
+    `tol`, `max_density`, `center`, `store="nonzero"`, or a `target_nnz` with a refit or of FTRL.
+    The `callback` of the estimator is called only in the final fit.
+
+    A Pipeline is fitted and applied once per split, for all points that share the parameters of
+    its transformers; then the points of its last step train together. If no transformer learns
+    from rows, rows are transformed only once.
 
     Parameters
     ----------
     estimator : estimator
-        An estimator of Thresher that learns row by row.
+        An estimator of Thresher, or a Pipeline whose last step is one.
     param_grid : dict or list of dict
         Lists of values by parameter, as in `GridSearchCV`. All points are checked before training.
     cv : int, splitter, iterable or "progressive", default=None
@@ -73,12 +79,15 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     scoring : str, callable, list, tuple, dict, optional
         As in `GridSearchCV`. For a source, a score that is a sum over rows: "accuracy",
         "balanced_accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error",
-        "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2".
+        "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2"; with any number of labels
+        per row "accuracy", "f1_micro", "neg_mean_loss". The last is also for rows in memory: minus
+        the mean loss of a classifier over rows and outputs.
     refit : bool, str or callable
         As in `GridSearchCV`. If a source can be read only once, the best of the trained models is
         kept instead.
     n_jobs : int, optional
-        Number of threads; None is 1, and -1 is one per processor. The result does not depend on it.
+        Number of threads of models that train together; None is 1, and -1 is one per processor.
+        The result does not depend on it.
     memory_limit : int, optional
         Largest size of all models together, in bytes; by default half of the free memory. If the
         grid needs more, models train in groups, as few as possible.
@@ -128,6 +137,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             if name not in ("pre_dispatch", "return_train_score", "estimator")
         },
         "cv": [*BaseSearchCV._parameter_constraints["cv"], StrOptions({"progressive"})],  # noqa: SLF001
+        "scoring": [
+            *BaseSearchCV._parameter_constraints["scoring"],  # noqa: SLF001
+            StrOptions({"neg_mean_loss"}),
+        ],
         "callback": [callable, None],
     }
 
@@ -162,31 +175,35 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
-        y : array of shape (rows,)
-            Labels; None for a source, which contains its labels.
+            With a Pipeline, anything that its first transformer takes, such as a list of texts.
+        y : array of shape (rows,), or array or CSR matrix of shape (rows, labels)
+            Labels; None for a source, which contains its labels. Several columns of 0 and 1 are
+            labels that a row may have.
         classes : array or "binary", optional
             All labels of a source. By default a source is read once to find them; if it can be
             read only once, labels must be -1 and 1, or 0 and 1. "binary" requires such labels.
         **params
-            ``sample_weight``, and ``groups`` for the splitter.
+            ``sample_weight``, and ``groups`` for the splitter. With a Pipeline, also
+            ``STEP__NAME`` for the `fit` of a step; ``sample_weight`` is for the last step.
 
         Returns
         -------
         self
         """
         self._check()
-        points = points_of(self.estimator, self.param_grid)
-        check_single_labels("OnePassSearchCV", self.estimator, X, y)
+        groups = pipeline_groups(self.estimator, self.param_grid)
+        check_label_sets(last_step(self.estimator), X, y)
         with all_or_nothing(self):
             if is_source(X):
                 if y is not None or params:
                     raise ParameterError(
                         "OnePassSearchCV: a source has its own labels and weights; give only X"
                     )
-                return self._fit_source(X, points, classes)
+                refuse_pipeline("OnePassSearchCV", self.estimator)
+                return self._fit_source(X, groups[0].points, classes)
             if classes is not None:
                 raise ParameterError("OnePassSearchCV: classes= is only for sources, not for rows")
-            return self._fit_matrix(X, y, points, params)
+            return self._fit_rows(X, y, groups, params)
 
     def _check(self) -> None:
         try:
@@ -198,65 +215,69 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # ---- rows in memory ------------------------------------------------------------------------
 
-    def _fit_matrix(self, X: Any, y: Any, points: list[GridPoint], params: dict[str, Any]) -> Self:
+    def _fit_rows(
+        self, X: Any, y: Any, groups: list[PipelineGroup], params: dict[str, Any]
+    ) -> Self:
         if isinstance(self.cv, str):
             raise ParameterError("cv='progressive' is only for sources (thresher.scan), not rows")
-        unknown = set(params) - {"sample_weight", "groups"}
-        if unknown:
-            raise ParameterError(
-                f"OnePassSearchCV.fit takes only X, y, sample_weight and groups; got "
-                f"{', '.join(sorted(unknown))}"
-            )
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
-        params = _check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
-        fit_params = routed.estimator.fit
-        checked = clone(self.estimator)
-        source = checked.source_of(X, y, fit_params.get("sample_weight"))
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = [
-            split_of(train, test, source.block.rows)
-            for train, test in cv.split(X, y, **routed.splitter.split)
-        ]
-        if not splits:
-            raise ParameterError("cv: there are no splits")
-        parts = MatrixSplits(source, splits, getattr(checked, "classes_", None))
-        try_scorers(scorers, checked, points, X, y, self.scoring)
-        params = routed.scorer.score
-        quick = None if params else quick_score(self.scoring, self.estimator.task)
-        scores = RowScores(X, y, parts, scorers, params, self.error_score, quick)
-        self._search(checked, parts, scores, points, scorers, refit_metric)
+        given = fit_params_of(self.estimator, params)
+        routed = self._get_routed_params_for_fit(_check_method_params(X, params=given.routed))
+        task = last_step(self.estimator).task
+        quick = None if routed.scorer.score else quick_score(self.scoring, task)
+        limit = checked_limit(self.memory_limit)
+        weights = routed.estimator.fit.get("sample_weight")
+        rows = PipelineRows(X, y, weights, given.transformers)
+        with told(self.verbose, self.callback, _num_samples(X)) as tell:
+            how = self.scoring, scorers, routed.scorer.score, self.error_score
+            search = RowSearch(*how, limit, self.n_jobs, tell, quick)
+            if is_pipeline(self.estimator):
+                splits = self._splits(X, y, _num_samples(X), routed)
+                check_split_classes(y, splits, task)
+                found = search.split_by_split(groups, rows, splits)
+            else:
+                checked = clone(self.estimator)
+                source = checked.source_of(X, y, weights)
+                splits = self._splits(X, y, source.block.rows, routed)
+                found = search.all_at_once(checked, source, groups[0].points, rows, splits)
+        points = sorted((p for group in groups for p in group.points), key=lambda p: p.number)
+        self._set_results(points, found, len(splits), search.readings, scorers, refit_metric)
         if self.refit:
-            self._refit(X, y, **fit_params)
-            self.best_estimator_.amend(place=self._place_of_best(refit_metric))
+            self._refit(X, y, **given.of_fit(weights))
+            last_step(self.best_estimator_).amend(place=self._place_of_best(refit_metric))
         return self
 
-    def _search(
+    def _splits(self, X: Any, y: Any, rows: int, routed: Any) -> list[Split]:
+        """Return the splits of rows in memory."""
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        given = routed.splitter.split
+        splits = [split_of(train, test, rows) for train, test in cv.split(X, y, **given)]
+        if not splits:
+            raise ParameterError("cv: there are no splits")
+        return splits
+
+    def _set_results(
         self,
-        estimator: Any,
-        splits: Splits,
-        scores: Scores,
         points: list[GridPoint],
+        found: Mapping[tuple[int, int], ModelResult],
+        splits: int,
+        readings: int,
         scorers: Any,
         refit_metric: str,
-    ) -> Search:
-        """Train and score all models, and set the attributes of the results."""
-        limit = checked_limit(self.memory_limit)
-        with StatusLine(self.verbose) as line:
-
-            def tell(progress: SearchProgress) -> None:
-                line.show(str(progress), progress.share(splits.source.rows))
-                if self.callback is not None:
-                    self.callback(progress)
-
-            search = Search(estimator, splits, scores, limit, self.n_jobs, tell)
-            readings = search.plan(points)
-            found = search.go(readings)
-        self.n_splits_, self.n_readings_ = splits.scored, len(readings)
+    ) -> None:
+        """Set the attributes of the results."""
+        self.n_splits_, self.n_readings_ = splits, readings
         self.scorer_ = getattr(scorers, "_scorers", scorers)
         self._choose(points, found, refit_metric)
-        return search
+
+    def _get_scorers(self) -> tuple[Any, Any]:
+        scoring = with_mean_loss(self.scoring)
+        if scoring is self.scoring:
+            return super()._get_scorers()  # type: ignore[no-any-return]
+        other = copy(self)
+        other.scoring = scoring
+        return super(OnePassSearchCV, other)._get_scorers()  # type: ignore[no-any-return]
 
     def _refit(self, *rows: Any, **fit_params: Any) -> None:
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
@@ -276,7 +297,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     ) -> None:
         """Set the results of all points, and choose the best point."""
         each = [found[p.number, split] for p in points for split in range(self.n_splits_)]
-        self._warn_of_failures(points, found)
+        warn_of_failures(points, found, self.error_score)
         self.nonzeros_ = np.array([one.nonzeros for one in each]).reshape(len(points), -1)
         scored = next(one.scores for one in each if not one.failure)
         self.multimetric_ = isinstance(scored, dict)
@@ -300,39 +321,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             if not callable(self.refit):
                 self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = self.cv_results_["params"][self.best_index_]
-            self._warn_of_divergence(
-                points[self.best_index_],
-                [found[self.best_index_, split] for split in range(self.n_splits_)],
-            )
-
-    def _warn_of_failures(
-        self, points: list[GridPoint], found: Mapping[tuple[int, int], ModelResult]
-    ) -> None:
-        failures = {key: one.failure for key, one in sorted(found.items()) if one.failure}
-        if not failures:
-            return
-        number, split = min(failures)
-        first = f"{points[number].chosen} on split {split}: {failures[number, split]}"
-        if self.error_score == "raise":
-            raise DivergenceError(first)
-        if len(failures) == len(found):
-            raise DivergenceError(f"all models of the grid failed; the first is {first}")
-        which = "; ".join(str(points[n].chosen) for n in sorted({n for n, _ in failures})[:10])
-        warnings.warn(
-            f"{len(failures)} of {len(found)} models failed and score {self.error_score}. "
-            f"Parameters: {which}. The first is {first}",
-            FitFailedWarning,
-            stacklevel=6,
-        )
-
-    def _warn_of_divergence(self, best: GridPoint, models: Sequence[ModelResult]) -> None:
-        """Warn if models of the best point diverged: labels may be right with huge predictions."""
-        if is_classifier(self.estimator) and RULES[self.estimator.rule].diverges:
-            zero = zero_loss_of(best)
-            seen = (DivergenceWatch(zero).see(one.record) for one in models if one.record)
-            for message in filter(None, seen):
-                warnings.warn(f"{best.chosen} scores best, but {message}", DivergenceWarning, 6)
-                return
+            if is_classifier(self.estimator):
+                best, own = self.best_index_, range(self.n_splits_)
+                warn_of_divergence(points[best], [found[best, split] for split in own])
 
     def _place_of_best(self, metric: str) -> Place | None:
         """Return the place of the best point by mean error and mean nonzeros over folds."""
@@ -343,7 +334,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def best_model_(self) -> Model:
         """The model of the best point."""
-        model: Model = self.best_estimator_.model_
+        model: Model = last_step(self.best_estimator_).model_
         return model
 
     def score(self, X: Any, y: Any = None, **params: Any) -> Any:
@@ -359,7 +350,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         """
         if not is_source(X):
             return super().score(X, y, **params)
-        named = scores_named(self.scoring, self.estimator.task)
+        refuse_pipeline("OnePassSearchCV", self.estimator)
+        named = scores_named(self.scoring, self.estimator.task, X.multilabel)
         found = score_source(self.best_model_, X, named)
         return found[self.refit if self.multimetric_ else "score"]
 
@@ -367,14 +359,18 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _fit_source(self, source: Any, points: list[GridPoint], classes: Any) -> Self:
         folds = folds_of(self.cv, source)
-        named = scores_named(self.scoring, self.estimator.task)
+        named = scores_named(self.scoring, self.estimator.task, source.multilabel)
         check_probabilities(named, points)
         scorers, refit_metric = self._get_scorers()
         check_source(self.estimator, source, points, classes)
         splits = SourceSplits(self.estimator, source, folds, points, classes)
-        scores = SumScores(splits, named)
-        checked = clone(self.estimator)
-        search = self._search(checked, splits, scores, points, scorers, refit_metric)
+        limit = checked_limit(self.memory_limit)
+        given = clone(self.estimator), splits, SumScores(splits, named), limit, self.n_jobs
+        with told(self.verbose, self.callback, source.rows) as tell:
+            search = Search(*given, tell)
+            readings = search.plan(points)
+            found = search.go(readings)
+        self._set_results(points, found, splits.scored, len(readings), scorers, refit_metric)
         if self.refit and source.rereadable:
             self._refit(source)
         elif self.refit:
@@ -382,9 +378,3 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.refit:
             self.best_estimator_.amend(place=self._place_of_best(refit_metric))
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_label = False  # rows must have one label each
-        return tags

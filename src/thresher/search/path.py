@@ -1,4 +1,4 @@
-"""SparsityPath: error and nonzeros over a range of gravities, and the choice of a sparse model."""
+"""SparsityPath: error and nonzeros over a range of penalties, and the choice of a sparse model."""
 
 from __future__ import annotations
 
@@ -20,27 +20,41 @@ from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
 from thresher.model.model import Model
-from thresher.progress.verbose import StatusLine
-from thresher.search.folds import split_of
-from thresher.search.gravities import default_gravities, gravity_name, gravity_scale_of, is_scaled
+from thresher.search.folds import check_split_classes, split_of
+from thresher.search.gravities import (
+    SIZES,
+    default_gravities,
+    default_sizes,
+    gravity_name,
+    gravity_scale_of,
+    is_scaled,
+)
 from thresher.search.grid import (
     GridPoint,
+    check_estimator,
+    check_label_sets,
     check_probabilities,
-    check_searchable,
-    check_single_labels,
     point_of,
     points_of,
 )
 from thresher.search.model_groups import ModelResult, checked_limit
 from thresher.search.path_output import PathOutput
-from thresher.search.progress import SearchProgress
+from thresher.search.pipelines import (
+    PipelineGroup,
+    PipelineRows,
+    is_pipeline,
+    last_step,
+    refuse_pipeline,
+    transformers_of,
+)
+from thresher.search.progress import SearchProgress, told
 from thresher.search.results import failures_of, name_features, scores_of
-from thresher.search.row_scores import RowScores, accuracy
-from thresher.search.scores import Scores
-from thresher.search.scoring import try_scorers
+from thresher.search.row_scores import accuracy
+from thresher.search.row_search import RowSearch
+from thresher.search.scoring import with_mean_loss
 from thresher.search.search import Search
 from thresher.search.source_checks import check_source, folds_of
-from thresher.search.splits import MatrixSplits, SourceSplits, Splits
+from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
 from thresher.training.scores import scores_named
 
@@ -53,22 +67,24 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     For each gravity, one model learns from all rows and one from the rows outside each fold. All
     of them train together as lanes, from one reading of the rows per pass. One more reading scores
-    the models of the folds on the rows that they did not learn from. The chosen model is the
+    the models of the folds on the rows that they did not learn from. Models that cannot train
+    together are fitted one after the other, see `OnePassSearchCV`. The chosen model is the
     sparsest one whose error is within one standard error of the best.
 
     Parameters
     ----------
     estimator : estimator
-        An estimator of Thresher that learns row by row and has a `gravity` or an `l1`. It is
-        cloned and not changed.
+        An estimator of Thresher with a penalty (`gravity`, `l1`) or a number of weights
+        (`target_nnz`, `n_nonzero`), or a Pipeline whose last step is one. It is cloned and not
+        changed.
     gravities : sequence of float, optional
-        Values of the parameter that makes weights zero: `gravity` of the truncated gradient, `l1`
-        of other rules. By default 15 values with equal ratios, from almost all weights nonzero to
-        almost none. The largest makes all weights zero at the optimum; it is three times larger
-        for rules whose last steps leave some weights nonzero. The default needs one more reading
-        of a source, or several if the gradients of all classes do not fit in memory. With the
-        default, a regressor standardises its targets, if no other parameter has a number in the
-        units of y; with given values it does not.
+        Values of the parameter. For a number of weights, by default at most 15 numbers from 1 to
+        the number of features. For a penalty, by default 15 values with equal ratios, from almost
+        all weights nonzero to almost none. The largest makes all weights zero at the optimum; it is
+        three times larger for rules whose last steps leave some weights nonzero. The default needs
+        one more reading of a source, or several if the gradients of all classes do not fit in
+        memory. With the default, a regressor standardises its targets, if no other parameter has a
+        number in the units of y and models train together; with given values it does not.
     cv : int, splitter, iterable of splits or "progressive", default=None
         As in `GridSearchCV`. For a source, the number of folds; a hash of the row's number decides
         the fold of a row. "progressive", only for sources: rows are scored before they are
@@ -86,11 +102,14 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         Called at intervals with a `SearchProgress`.
     verbose : int, default=0
         1: print progress to standard error.
+    param_name : str, optional
+        The parameter to vary; by default the penalty of the rule, or the number of weights if it
+        has no penalty.
 
     Attributes
     ----------
     param_name_ : str
-        The parameter that was varied: "gravity" or "l1".
+        The parameter that was varied: "gravity", "l1", "target_nnz" or "n_nonzero".
     gravities_ : array of shape (gravities,)
         Its values, increasing, in the units of y.
     errors_ : array of shape (gravities,)
@@ -161,6 +180,7 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         memory_limit: int | None = None,
         callback: Callable[[SearchProgress], Any] | None = None,
         verbose: int = 0,
+        param_name: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.gravities = gravities
@@ -170,6 +190,7 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self.memory_limit = memory_limit
         self.callback = callback
         self.verbose = verbose
+        self.param_name = param_name
 
     # ---- fitting -------------------------------------------------------------------------------
 
@@ -181,7 +202,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), or source
-        y : array of shape (rows,)
+            With a Pipeline, anything that its first transformer takes, such as a list of texts.
+        y : array of shape (rows,), or array or CSR matrix of shape (rows, labels)
             Labels; None for a source, which contains its labels.
         sample_weight : array of shape (rows,), optional
             Weights of the rows in training.
@@ -194,8 +216,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self
         """
         with all_or_nothing(self):
-            check_searchable(self.estimator)
-            self.param_name_ = gravity_name(self.estimator)
+            check_estimator(self._final)
+            self.param_name_ = gravity_name(self._final, self.param_name)
             given = self._checked_gravities()
             named = self.scoring is None or isinstance(self.scoring, str)
             if not named and not callable(self.scoring):
@@ -205,12 +227,13 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
                     value=self.scoring,
                     allowed="a single score, its name or a callable, or None",
                 )
-            check_single_labels("SparsityPath", self.estimator, X, y)
+            check_label_sets(self._final, X, y)
             if is_source(X):
                 if y is not None or sample_weight is not None:
                     raise ParameterError(
                         "SparsityPath: a source has its own labels and weights; give only X"
                     )
+                refuse_pipeline("SparsityPath", self.estimator)
                 splits, found, views = self._fit_source(X, given, classes)
             elif classes is not None:
                 raise ParameterError("SparsityPath: classes= is only for sources, not for rows")
@@ -219,9 +242,14 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
             self._conclude(splits, found, views)
         return self
 
+    @property
+    def _final(self) -> Any:
+        """The estimator, or the last step of a pipeline."""
+        return last_step(self.estimator)
+
     def _checked_gravities(self) -> NDArray[np.float64] | None:
         """Return the given gravities in increasing order, or None."""
-        point_of(self.estimator, 0, {})  # raises for parameters that models in lanes cannot have
+        point_of(self._final, 0, {})  # raises for bad values of other parameters
         if self.gravities is None:
             return None
         try:
@@ -235,50 +263,55 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
                 value=self.gravities,
                 allowed="at least 2 different numbers, or None",
             )
-        points_of(self.estimator, {self.param_name_: found.tolist()})  # raises for bad values
+        self._grid(found)  # raises for bad values
         return found
+
+    def _grid(self, gravities: NDArray[np.float64]) -> list[GridPoint]:
+        """Return the points of some gravities."""
+        if self.param_name_ not in SIZES:
+            return points_of(self._final, {self.param_name_: gravities.tolist()})
+        whole = [int(size) if size.is_integer() else size for size in gravities.tolist()]
+        return points_of(self._final, {self.param_name_: whole})
 
     def _fit_rows(
         self, X: Any, y: Any, sample_weight: Any, given: NDArray[np.float64] | None
     ) -> tuple[int, _Results, dict[int, Any]]:
         """Return the number of folds, the results, and the estimators of all rows."""
-        scorer, checked = check_scoring(self.estimator, self.scoring), clone(self.estimator)
-        limit = checked_limit(self.memory_limit)
-        source = checked.source_of(X, y, sample_weight)
-        labels = source.block.labels
+        checked, limit = clone(self._final), checked_limit(self.memory_limit)
+        scorer = check_scoring(self.estimator, with_mean_loss(self.scoring))
+        if self.scoring is None and is_classifier(checked) and np.ndim(y) == 1:
+            scorer = accuracy
+        rows = PipelineRows(X, y, sample_weight)
+        whole, transformers = rows, None
+        if is_pipeline(self.estimator):
+            transformers = transformers_of(self.estimator)
+            whole = replace(rows, X=rows.fit_transformed(transformers))
+        source = checked.source_of(whole.X, y, sample_weight)
+        labels = y if source.multilabel else source.block.labels
         cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
         splits = [split_of(train, test, source.block.rows) for train, test in cv.split(X, labels)]
         if len(splits) < 2:
             raise ParameterError("SparsityPath: cv must have at least 2 folds, for standard errors")
-        parts = MatrixSplits(source, splits, getattr(checked, "classes_", None), whole=True)
         points = self._points(given, source, limit)
-        try_scorers(scorer, checked, points, X, y, self.scoring, single=True)
-        if self.scoring is None and is_classifier(checked) and np.ndim(y) == 1:
-            scorer = accuracy
-        scores = RowScores(X, y, parts, scorer, {}, np.nan)
-        return len(splits), *self._search(checked, parts, scores, points)
-
-    def _search(
-        self, estimator: Any, splits: Splits, scores: Scores, points: list[GridPoint]
-    ) -> tuple[_Results, dict[int, Any]]:
-        """Return the results by gravity and fold, and the estimators of all rows."""
-        limit = checked_limit(self.memory_limit)
-        with StatusLine(self.verbose) as line:
-
-            def tell(progress: SearchProgress) -> None:
-                line.show(str(progress), progress.share(splits.source.rows))
-                if self.callback is not None:
-                    self.callback(progress)
-
-            search = Search(estimator, splits, scores, limit, self.n_jobs, tell)
-            return search.go(search.plan(points)), search.models
+        with told(self.verbose, self.callback, source.block.rows) as tell:
+            args: dict[str, Any] = {"limit": limit, "n_jobs": self.n_jobs, "tell": tell}
+            search = RowSearch(self.scoring, scorer, {}, np.nan, **args, single=True)
+            if not is_pipeline(self.estimator):
+                found = search.all_at_once(checked, source, points, rows, splits, whole=True)
+                return len(splits), found, search.models
+            check_split_classes(labels, splits, checked.task)
+            found = search.of_all_rows(self.estimator, transformers, checked, source, points, whole)
+            found = {(point, len(splits)): one for (point, _), one in found.items()}
+            del whole, source, checked  # only one split is in memory
+            found |= search.split_by_split([PipelineGroup(self.estimator, points)], rows, splits)
+            return len(splits), found, search.models
 
     def _fit_source(
         self, source: Source, given: NDArray[np.float64] | None, classes: Any
     ) -> tuple[int, _Results, dict[int, Any]]:
         """Return the number of folds, the results, and the estimators of all rows."""
         folds = folds_of(self.cv, source)
-        named = scores_named(self.scoring, self.estimator.task)
+        named = scores_named(self.scoring, self.estimator.task, source.multilabel)
         if given is None and not source.rereadable:
             raise ParameterError(
                 f"SparsityPath: {source} can be read only once, and the default gravities need "
@@ -288,8 +321,10 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         check_probabilities(named, points)
         check_source(self.estimator, source, points, classes)
         splits = SourceSplits(self.estimator, source, folds, points, classes, whole=True)
-        scores = SumScores(splits, named)
-        found, models = self._search(clone(self.estimator), splits, scores, points)
+        shared = clone(self.estimator), splits, SumScores(splits, named)
+        with told(self.verbose, self.callback, source.rows) as tell:
+            search = Search(*shared, checked_limit(self.memory_limit), self.n_jobs, tell)
+            found, models = search.go(search.plan(points)), search.models
         if source.named and source.rereadable:
             name_features(list(models.values()), source)
         return folds, found, models
@@ -306,15 +341,15 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         Targets of a regression are standardised if no number is given for a parameter that depends
         on their units. The lanes then have gravities in units of standardised targets.
         """
-        name = self.param_name_
-        if given is not None:
-            self.gravities_ = given
-            return points_of(self.estimator, {name: given.tolist()})
-        scale = gravity_scale_of(self.estimator, source, limit, classes)
-        own = default_gravities(self.estimator, scale)
+        name, sizes = self.param_name_, self.param_name_ in SIZES
+        if given is not None or sizes:
+            self.gravities_ = given if given is not None else np.array(default_sizes(source), float)
+            return self._grid(self.gravities_)
+        scale = gravity_scale_of(self._final, source, limit, classes)
+        own = default_gravities(self._final, scale)
         self.gravities_ = own * scale.unit
-        points = points_of(self.estimator, {name: self.gravities_.tolist()})
-        if not is_scaled(self.estimator):
+        points = self._grid(self.gravities_)
+        if not is_scaled(self._final) or points[0].obstacle:
             return points
         return [
             replace(point, standardised=True, lane_params={**point.params, name: gravity})
@@ -333,26 +368,11 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
             self.standard_errors_ = errors.std(axis=1, ddof=1) / np.sqrt(folds)
         points = range(len(errors))
         self.nonzeros_ = np.array([found[n, splits].nonzeros for n in points], np.int64)
-        self.frontier_ = Frontier(
-            [
-                Dot(
-                    f"{self.param_name_}={shown(float(gravity))}",
-                    nonzeros,
-                    error,
-                    spread if folds > 1 else None,
-                    failure,
-                )
-                for gravity, nonzeros, error, spread, failure in zip(
-                    self.gravities_,
-                    self.nonzeros_.tolist(),
-                    self.errors_.tolist(),
-                    self.standard_errors_.tolist(),
-                    self.failures_,
-                    strict=True,
-                )
-            ],
-            measure if folds > 1 else f"progressive {measure}",
-        )
+        names = [f"{self.param_name_}={shown(float(gravity))}" for gravity in self.gravities_]
+        spreads = self.standard_errors_.tolist() if folds > 1 else [None] * len(errors)
+        facts = self.nonzeros_.tolist(), self.errors_.tolist(), spreads, self.failures_
+        dots = [Dot(*each) for each in zip(names, *facts, strict=True)]
+        self.frontier_ = Frontier(dots, measure if folds > 1 else f"progressive {measure}")
         best, chosen = self.frontier_.best, self.frontier_.chosen
         if best is None or chosen is None:
             why = next((failure for failure in self.failures_ if failure), "no score")
@@ -365,8 +385,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self.chosen_gravity_ = float(self.gravities_[chosen])
         self.best_estimator_, self.chosen_estimator_ = views[best], views[chosen]
         for n, view in views.items():
-            view.amend(place=Place.of(self.frontier_, n))
-        self.models_ = [views[n].model_ if n in views else None for n in points]
+            last_step(view).amend(place=Place.of(self.frontier_, n))
+        self.models_ = [last_step(views[n]).model_ if n in views else None for n in points]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from thresher.progress.verbose import StatusLine
 
 
 class SearchProgress(NamedTuple):
@@ -14,7 +18,7 @@ class SearchProgress(NamedTuple):
         Number of the group of models that train together, from 1.
     readings : int
         Number of groups. There are several if not all models fit in memory, or if parameters such
-        as `passes` differ.
+        as `passes` differ; a model that is fitted separately is a group.
     number : int
         Number of the pass over the rows, from 1; `passes` + 1 while models are scored.
     passes : int
@@ -55,3 +59,26 @@ class SearchProgress(NamedTuple):
         doing = "scoring" if self.number > self.passes else f"pass {self.number}/{self.passes}"
         group = f"group {self.reading}/{self.readings}, " if self.readings > 1 else ""
         return f"{group}{doing}: {self.rows:,} rows, {self.lanes:,} models, {self.seconds:.1f} s"
+
+
+@contextmanager
+def told(
+    verbose: Any, callback: Callable[[SearchProgress], Any] | None, rows: int | None
+) -> Iterator[Callable[[SearchProgress], None]]:
+    """Yield a function that shows progress, if `verbose`, and calls the callback.
+
+    Parameters
+    ----------
+    verbose : int
+    callback : callable, optional
+    rows : int or None
+        Number of rows of a pass, if known.
+    """
+    with StatusLine(verbose) as line:
+
+        def tell(progress: SearchProgress) -> None:
+            line.show(str(progress), progress.share(rows))
+            if callback is not None:
+                callback(progress)
+
+        yield tell

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from thresher.search.model_groups import losses_of
 from thresher.search.progress import SearchProgress
-from thresher.search.trained import TrainedModels
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 
 _INTERVAL = 0.2  # seconds between reports
+
+
+class Training(Protocol):
+    """The models that train now."""
+
+    @property
+    def passes(self) -> int:
+        """Number of passes over the rows."""
+
+    @property
+    def all_rows(self) -> int | None:
+        """Number of rows of a pass, if known."""
+
+    @property
+    def models(self) -> int:
+        """Number of models that learn from each row: points x folds x classes."""
+
+    def losses(self) -> dict[int, float]:
+        """Return the mean progressive loss so far of each point."""
+
+    def nonzeros(self) -> dict[int, int]:
+        """Return the current number of nonzero weights of the models of all rows, by point."""
 
 
 class ProgressReporter(Observer):
@@ -29,16 +49,18 @@ class ProgressReporter(Observer):
     ----------
     rows : int
         Rows of a pass that were read so far.
+    training : Training or None
+        The models that train now.
     """
 
     def __init__(self, callback: Callable[[SearchProgress], Any], readings: int) -> None:
         self.callback, self.readings, self.reading, self.rows = callback, readings, 0, 0
         self._began, self._told = time.perf_counter(), 0.0
-        self.trained: TrainedModels | None = None
+        self.training: Training | None = None
 
-    def begin(self, trained: TrainedModels) -> None:
+    def begin(self, training: Training) -> None:
         """Begin the next group of models."""
-        self.reading, self.trained = self.reading + 1, trained
+        self.reading, self.training = self.reading + 1, training
 
     def progress(self, trainer: Trainer) -> None:
         """Report rows that were learned.
@@ -53,13 +75,12 @@ class ProgressReporter(Observer):
 
     def report(self, number: int, rows: int) -> None:
         """Report that `rows` rows of a pass were read."""
-        assert self.trained is not None
+        assert self.training is not None
         self.rows = max(self.rows, rows)
-        trainer, seconds = self.trained.trainer, time.perf_counter() - self._began
-        all_rows = trainer.source.rows
+        seconds, all_rows = time.perf_counter() - self._began, self.training.all_rows
         if (all_rows is None or rows < all_rows) and seconds - self._told < _INTERVAL:
             return
         self._told = seconds
-        team, passes = self.trained.team, trainer.plan.passes
-        fields = self.reading, self.readings, number, passes, rows, len(team), seconds
-        self.callback(SearchProgress(*fields, losses_of(team, self.trained.jobs)))
+        passes, models = self.training.passes, self.training.models
+        fields = self.reading, self.readings, number, passes, rows, models, seconds
+        self.callback(SearchProgress(*fields, self.training.losses()))

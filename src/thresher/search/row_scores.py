@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
+from thresher import _core
 from thresher.search.model_groups import OVERFLOWS, ModelJob
 from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scored, Scores
@@ -33,6 +34,29 @@ def accuracy(model: Any, X: Any, y: Any) -> float:
     y : array of shape (rows,)
     """
     return float(np.average(np.asarray(y) == model.predict(X)))
+
+
+class HeldOut(NamedTuple):
+    """Rows that the models of a split did not learn from.
+
+    Attributes
+    ----------
+    X, y : rows and labels
+    params : mapping
+        More arguments of the scorer.
+    true : array or None
+        Class numbers, or values, for the quick score; None: the scorer must be used.
+    batch : _core.Batch
+    rows : array of int64
+        The numbers of the rows in the batch.
+    """
+
+    X: Any
+    y: Any
+    params: Mapping[str, Any]
+    true: NDArray[Any] | None
+    batch: _core.Batch
+    rows: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -68,31 +92,45 @@ class RowScores(Scores):
             if number >= self.splits.scored:  # models of all rows have no test rows
                 yield from (Scored(i, None, failures[i], 0.0) for i in own)
                 continue
-            test = self.splits.parts[number].test
-            X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
-            params = _check_method_params(self.X, self.params, indices=test)
-            true = self._truth(test)
-            for i, raw, seconds in self._predictions(trained, own, test):
+            held = self.held_out(number)
+            for i, raw, seconds in self._predictions(trained, own, held):
                 failure, scores, began = failures[i], None, time.perf_counter()
                 if not failure and raw is not None and not np.isfinite(raw).all():
                     failure = OVERFLOWS
-                elif not failure and true is not None and raw is not None:
-                    scores = self._quick_score(jobs[i], raw, true)
+                elif not failure and held.true is not None and raw is not None:
+                    scores = self._quick_score(jobs[i], raw, held.true)
                 elif not failure:
-                    model = trained.scored(i, X, raw)
-                    scores = _score(model, X, y, self.scorer, params, self.error_score)
+                    scores = self._scored(trained.scored(i, held.X, raw), held)
                 yield Scored(i, scores, failure, seconds + time.perf_counter() - began)
-            done += len(test)
+            done += len(held.rows)
             report.report(trained.trainer.plan.passes + 1, done)
 
-    def _truth(self, test: NDArray[np.int64]) -> NDArray[Any] | None:
+    def of_model(self, model: Any, split: int) -> Any:
+        """Return the scores of a fitted estimator on the held-out rows of a split."""
+        return self._scored(model, self.held_out(split))
+
+    def _scored(self, model: Any, held: HeldOut) -> Any:
+        return _score(model, held.X, held.y, self.scorer, held.params, self.error_score)
+
+    def held_out(self, split: int) -> HeldOut:
+        """Return the held-out rows of a split."""
+        test, source = self.splits.parts[split].test, self.splits.source
+        numbers, labels = self.splits.class_numbers, source.block.labels
+        true = None
+        if self.quick is not None and labels is not None:
+            true = self._truth((labels if numbers is None else numbers)[test])
+        return HeldOut(
+            _safe_indexing(self.X, test),
+            _safe_indexing(self.y, test),
+            _check_method_params(self.X, self.params, indices=test),
+            true,
+            source.block.batch,
+            test,
+        )
+
+    def _truth(self, true: NDArray[Any]) -> NDArray[Any] | None:
         """Return the true values for the quick score; None if the scorer must be used."""
-        numbers, classes = self.splits.class_numbers, self.splits.classes
-        if self.quick is None:
-            return None
-        if numbers is None or classes is None:
-            return np.asarray(self.splits.source.block.labels, np.float64)[test]
-        return numbers[test]  # the log loss of scikit-learn fails if test rows lack a class
+        return np.asarray(true, np.float64) if self.splits.classes is None else true
 
     def _quick_score(self, job: ModelJob, raw: NDArray[np.float64], true: NDArray[Any]) -> float:
         assert self.quick is not None
@@ -102,19 +140,42 @@ class RowScores(Scores):
         return tally.result()["score"]
 
     def _predictions(
-        self, trained: TrainedModels, own: Sequence[int], test: NDArray[np.int64]
+        self, trained: TrainedModels, own: Sequence[int], held: HeldOut
     ) -> Iterator[tuple[int, NDArray[np.float64] | None, float]]:
         """Yield job, raw predictions and time for some jobs; predicts a few jobs at a time."""
-        jobs, batch = trained.jobs, self.splits.source.block.batch
+        jobs = trained.jobs
         outputs = len(trained.lanes[own[0]])
-        few = max(1, _PREDICTIONS // (len(test) * outputs))
+        few = max(1, _PREDICTIONS // (len(held.rows) * outputs))
         for average in (False, True):
             chosen = [i for i in own if jobs[i].point.average == average]
             for first in range(0, len(chosen), few):
                 some, began = chosen[first : first + few], time.perf_counter()
-                raw = trained.predict(batch, some, test, average)
+                raw = trained.predict(held.batch, some, held.rows, average)
                 seconds = (time.perf_counter() - began) / len(some)
                 for k, i in enumerate(some):
                     cut = jobs[i].point.params.get("target_nnz") is not None
                     each = np.ascontiguousarray(raw[:, k * outputs : (k + 1) * outputs])
                     yield i, None if cut else each, seconds
+
+
+@dataclass(frozen=True)
+class HeldOutScores(RowScores):
+    """Scores models on other rows than those of their matrix, which all are training rows.
+
+    Attributes
+    ----------
+    checked : estimator
+        Not fitted; it has checked the training rows.
+    """
+
+    checked: Any = None
+
+    def held_out(self, split: int) -> HeldOut:
+        """Return the held-out rows."""
+        block = self.checked._valid_source((self.X, self.y)).block  # noqa: SLF001
+        true, classes = None, self.splits.classes
+        if self.quick is not None:
+            y = np.asarray(block.labels)
+            true = self._truth(y if classes is None else np.searchsorted(classes, y))
+        rows = np.arange(block.rows)
+        return HeldOut(self.X, self.y, self.params, true, block.batch, rows)

@@ -48,3 +48,7 @@ class Scores(ABC):
     @abstractmethod
     def of(self, trained: TrainedModels, report: ProgressReporter) -> Iterator[Scored]:
         """Yield the scores of trained models."""
+
+    @abstractmethod
+    def of_model(self, model: Any, split: int) -> Any:
+        """Return the scores of a fitted estimator on the held-out rows of a split."""

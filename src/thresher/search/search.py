@@ -1,56 +1,27 @@
-"""Trains and scores the models of a grid, as many at the same time as memory allows."""
+"""Trains and scores the models of a grid: by lanes where it can, by plain fits where it cannot."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from thresher.data import nonzeros
-from thresher.data.labels import Labels
-from thresher.data.matrix_source import MatrixSource
-from thresher.errors import OutOfMemoryError, setting
-from thresher.search.grid import GridPoint, lanes_of, runs_of
-from thresher.search.model_groups import (
-    GroupStore,
-    ModelJob,
-    ModelResult,
-    groups_of,
-    nonzeros_of,
-    records_of,
-)
+from thresher.search.fits import Fits
+from thresher.search.grid import GridPoint
+from thresher.search.lane_fits import LaneFits
+from thresher.search.model_groups import ModelResult
+from thresher.search.plain_fits import PlainFits
 from thresher.search.progress import SearchProgress
 from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
 from thresher.search.trained import TrainedModels
-from thresher.training.class_weights import class_factors
-from thresher.training.lane_outputs import LanePlan
-from thresher.training.plan import TrainingPlan
-from thresher.training.records import NoRecords
-from thresher.training.run_options import RunOptions
-from thresher.training.seeds import seed_of, stream_seed
-from thresher.training.trainer import Trainer
 
 
-@dataclass(frozen=True)
-class ModelGroup:
-    """Models that train together, from one reading of the rows per pass.
+class Reading(NamedTuple):
+    """Models that train together, and how they are trained."""
 
-    Attributes
-    ----------
-    plan : TrainingPlan
-        The options that they share.
-    splits : list of int
-        The splits that they learn from.
-    jobs : list of ModelJob
-    """
-
-    plan: TrainingPlan
-    splits: list[int]
-    jobs: list[ModelJob]
+    fits: Fits
+    group: Any
 
 
 class Search:
@@ -95,152 +66,48 @@ class Search:
         """Rows of a pass that were read so far."""
         return self._report.rows
 
-    # ---- planning ------------------------------------------------------------------------------
-
-    def plan(self, points: Sequence[GridPoint]) -> list[ModelGroup]:
+    def plan(self, points: Sequence[GridPoint]) -> list[Reading]:
         """Return the groups of models that train together, without training them."""
-        found = []
-        for run in runs_of(points):
-            plan, splits = self._common(run), self.splits
-            store = GroupStore(
-                plan.rule, plan.store, plan.dtype, plan.width, self._features(plan), self.n_jobs
-            )
-            for group in splits.together(run[0].params):
-                jobs = [self._job(plan, point, split) for split in group for point in run]
-                groups = groups_of(jobs, store.bytes_of, self.limit)
-                found += [ModelGroup(plan, group, some) for some in groups]
-                if len(found) > 1 and not splits.source.rereadable:
-                    raise OutOfMemoryError(
-                        (f"{splits.source} can be read only once, but the models of this grid need "
-                         f"{store.bytes_of(jobs):,} bytes; ", setting("memory_limit"),
-                         f" is {self.limit:,}"),
-                        parameter="memory_limit",
-                        value=self.limit,
-                    )  # fmt: skip
+        shared = self.estimator, self.splits, self.scores
+        found: list[Reading] = []
+        for fits, own in (
+            (LaneFits(*shared, self.limit, self.n_jobs), [p for p in points if not p.obstacle]),
+            (PlainFits(*shared), [point for point in points if point.obstacle]),
+        ):
+            found += [Reading(fits, group) for group in (fits.plan(own) if own else ())]
         return found
 
-    def _common(self, run: Sequence[GridPoint]) -> TrainingPlan:
-        """Return the options that the models of a run share, checked."""
-        return TrainingPlan.resolve(
-            self.estimator.rule,
-            self.estimator.task,
-            run[0].params,
-            self.splits.source,
-            owner=type(self.estimator).__name__,
-            known=self.splits.labels(run),
-            width=self.splits.width,
-            standardised=run[0].standardised,
-        )
+    def go(
+        self, readings: Sequence[Reading], report: ProgressReporter | None = None
+    ) -> dict[tuple[int, int], ModelResult]:
+        """Train and score all models; return the results by point and split.
 
-    def _features(self, plan: TrainingPlan) -> int:
-        """Return the largest possible number of features in the store; 0: not known."""
-        source = self.splits.source
-        if isinstance(source, MatrixSource) and plan.store == "hashed":
-            return min(source.width(), nonzeros(source.block.X))
-        return self.splits.features
-
-    def _job(self, plan: TrainingPlan, point: GridPoint, split: int) -> ModelJob:
-        labels = self._labels(plan, split)
-        factors = class_factors(point.params.get("class_weight"), labels, plan.owner, strict=False)
-        steps, classes = self.splits.steps_in(split, factors), max(plan.labels.outputs, 2)
-        width = max(self.splits.width or 0, 1)
-        params = point.lane_params or point.params
-        return ModelJob(
-            point,
-            split,
-            lanes_of(plan.rule, params, steps, width, split, classes, plan.standardised),
-        )
-
-    # ---- training and scoring ------------------------------------------------------------------
-
-    def go(self, groups: Sequence[ModelGroup]) -> dict[tuple[int, int], ModelResult]:
-        """Train and score all models; return the results by point and split."""
-        self._report = ProgressReporter(self.callback, len(groups))
+        Parameters
+        ----------
+        readings : sequence of Reading
+        report : ProgressReporter, optional
+            By default a new one.
+        """
+        self._report = report or ProgressReporter(self.callback, len(readings))
         found: dict[tuple[int, int], ModelResult] = {}
-        for group in groups:
-            began = time.perf_counter()
-            trained = self._begin(group)
-            self._report.begin(trained)
-            try:
-                trained.trainer.run()
-                each = (time.perf_counter() - began) / len(group.jobs)
-                self._score(trained, each, found)
-            finally:
-                trained.team.close()
+        for fits, group in readings:
+            for point, split, result, model in fits.go(group, self._report):
+                found[point.number, split] = result
+                if model is not None:
+                    self.models[point.number] = model
         return found
-
-    def _begin(self, group: ModelGroup) -> TrainedModels:
-        """Make the models of a group, and their trainer."""
-        jobs, params = group.jobs, group.jobs[0].point.params
-        labels = self._labels(group.plan, group.splits[0])
-        lanes = [lane for job in jobs for lane in job.lanes]
-        source, seen = self.splits.visited(group.splits, params["shuffle"])
-        in_memory, owner = isinstance(source, MatrixSource), group.plan.owner
-        shuffle, seed = params["shuffle"], seed_of if in_memory else stream_seed
-        if not in_memory and shuffle is not False:
-            shuffle = "within"
-        plan = LanePlan.of(
-            group.plan,
-            lanes,
-            averages=tuple(job.point.average for job in jobs for _ in job.lanes),
-            waiting=tuple(job.point.waits for job in jobs for _ in job.lanes),
-            labels=labels,
-            seen=seen,
-            block=source.block if isinstance(source, MatrixSource) and shuffle else None,
-            limit=float("inf") if in_memory else self.limit,
-            n_jobs=self.n_jobs,
-            passes=1 if self.splits.progressive else params["passes"],
-            shuffle=False if self.splits.progressive else shuffle,
-            seed=seed(params["random_state"], owner),
-        )
-        if isinstance(source, MatrixSource):
-            source.chunk = plan.chunk
-        trainer = Trainer(
-            plan,
-            source,
-            RunOptions(observer=self._report),
-            hooks=self.scores.begin(jobs, labels),
-            records=NoRecords(self.scores.at_once(len(lanes))),
-        )
-        return TrainedModels(self.estimator, jobs, trainer)
-
-    def _labels(self, plan: TrainingPlan, split: int) -> Labels:
-        """Return the labels; with class_weight="balanced", with the rows per class of the split."""
-        labels = copy(plan.labels)
-        if plan.params.get("class_weight") == "balanced":
-            labels.counted = self.splits.counted(split)
-        return labels
-
-    def _score(
-        self, trained: TrainedModels, each: float, found: dict[tuple[int, int], ModelResult]
-    ) -> None:
-        """Score trained models, and keep those of all rows."""
-        counts = nonzeros_of(trained.team, trained.jobs)
-        records = records_of(trained.team, trained.jobs)
-        for i, scores, failure, seconds in self.scores.of(trained, self._report):
-            job = trained.jobs[i]
-            one = ModelResult(scores, failure, counts[i], each, seconds, records[i])
-            found[job.point.number, job.split] = one
-            if job.split == self.splits.whole and not failure:
-                self.models[job.point.number] = trained.model(i)
 
     # ---- models --------------------------------------------------------------------------------
 
     def model(self, number: int) -> Any:
         """Return the model of a point of the last group as an estimator."""
-        trained = self._report.trained
-        assert trained is not None
+        trained = self._report.training
+        assert isinstance(trained, TrainedModels)
         at = next(i for i, job in enumerate(trained.jobs) if job.point.number == number)
         return trained.model(at)
 
     def nonzeros(self) -> Mapping[int, int]:
         """Return the current number of nonzero weights of the models of all rows, by point."""
-        trained = self._report.trained
-        if trained is None:
-            return {}
-        counts = trained.team.nonzeros()
-        return {
-            job.point.number: int(counts[lanes].sum())
-            for job, lanes in zip(trained.jobs, trained.lanes, strict=True)
-            if job.split == self.splits.whole
-        }
+        done = {number: int(model.model_.nnz) for number, model in self.models.items()}
+        training = self._report.training
+        return done if training is None else done | training.nonzeros()

@@ -10,7 +10,7 @@ import numpy as np
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
 from thresher.rules import RULES
-from thresher.search.grid import GridPoint, check_single_labels, runs_of
+from thresher.search.grid import GridPoint, check_label_sets, runs_of
 
 _NO_SUMS = "models in lanes do not keep the sums for it; use it in a single fit"
 
@@ -74,7 +74,7 @@ def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], cl
         Argument of `fit`.
     """
     name = type(estimator).__name__
-    check_single_labels(name, estimator, source, None)
+    check_label_sets(estimator, source, None)
     if isinstance(classes, str) and classes != "binary":
         raise ParameterError(
             owner=name,
@@ -82,9 +82,10 @@ def check_source(estimator: Any, source: Source, points: Sequence[GridPoint], cl
             value=classes,
             allowed="an array of labels, or 'binary' for -1 and 1, or 0 and 1",
         )
+    points = [point for point in points if not point.obstacle]  # fits check the other ones
     for point in points:
         _check_point(name, source, point.params)
-    if RULES[estimator.rule].needs_width and not (source.rereadable or source.bits):
+    if points and RULES[estimator.rule].needs_width and not (source.rereadable or source.bits):
         raise ParameterError(
             f"its norm depends on the number of features, and {source} can be read only once",
             owner=name,
@@ -143,7 +144,7 @@ def width_of(source: Source, widest: int, points: Sequence[GridPoint]) -> int:
     """
     if source.bits is not None:
         return 1 << source.bits
-    dense = any(is_dense(point.params, source) for point in points)
+    dense = any(is_dense(point.params, source) for point in points if not point.obstacle)
     if dense and widest == 2**64:
         raise ParameterError(
             (f"{source}: feature numbers are too large for a dense store; set ",

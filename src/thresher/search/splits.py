@@ -8,11 +8,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
-from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
+from thresher.data.fold_source import FoldSource
+from thresher.data.labels import (
+    LabelColumns,
+    Labels,
+    LabelSets,
+    ManyClasses,
+    NumericLabels,
+    TwoClasses,
+)
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
+from thresher.errors import ReadOnceError
 from thresher.losses import check_labels
 from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import GridPoint
@@ -20,6 +30,7 @@ from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
 from thresher.training.class_weights import steps_in
 from thresher.training.lane_outputs import Seen
+from thresher.training.observer import Observer
 from thresher.training.outputs import Order
 
 
@@ -84,6 +95,14 @@ class Splits(ABC):
         """Return the number of training rows of a split, per class and in total."""
 
     @abstractmethod
+    def rows_of(self, split: int) -> int | None:
+        """Return the number of training rows of a split, if known."""
+
+    @abstractmethod
+    def fit(self, model: Any, split: int, observer: Observer) -> None:
+        """Fit an estimator to the training rows of a split."""
+
+    @abstractmethod
     def visited(
         self, splits: Sequence[int], shuffle: Any
     ) -> tuple[Source | MatrixSource, Seen | None]:
@@ -102,6 +121,8 @@ class MatrixSplits(Splits):
         Labels of a classifier.
     whole : bool
         Whether one more split learns from all rows.
+    given : tuple of (X, y, sample_weight), optional
+        The arguments of `fit`, for models that are fitted separately.
     """
 
     source: MatrixSource
@@ -112,13 +133,15 @@ class MatrixSplits(Splits):
         splits: Sequence[Split],
         classes: NDArray[Any] | None,
         whole: bool = False,
+        given: tuple[Any, Any, Any] | None = None,
     ) -> None:
         self.source, self.classes, self.parts = source, classes, list(splits)
+        self.given = given
         self.scored = len(self.parts)
         self.whole = self.scored if whole else None
         self.width = self.features = source.width()
         self.class_numbers: NDArray[np.intp] | None = None
-        if classes is not None:
+        if classes is not None and not source.multilabel:
             self.class_numbers = np.searchsorted(classes, np.asarray(source.block.labels))
             check_classes(np.array([self.counted(n)[0] for n in range(self.scored)]), classes)
         if whole:
@@ -128,6 +151,8 @@ class MatrixSplits(Splits):
 
     def labels(self, points: Sequence[GridPoint]) -> Labels:
         """Return the labels; raise ValueError if a loss does not allow them."""
+        if self.classes is not None and self.source.multilabel:
+            return LabelColumns(self.classes, points[0].low)
         if self.classes is not None:
             return ManyClasses(self.classes, points[0].low, tidied=False)
         losses = dict.fromkeys(point.loss for point in points)
@@ -157,11 +182,22 @@ class MatrixSplits(Splits):
         counts = np.bincount(self.class_numbers[train], minlength=len(self.classes))
         return counts.astype(np.int64), len(train)
 
+    def rows_of(self, split: int) -> int:
+        """Return the number of training rows of a split."""
+        return len(self.parts[split].train)
+
+    def fit(self, model: Any, split: int, observer: Observer) -> None:
+        """Fit an estimator to the training rows of a split, in their order."""
+        assert self.given is not None
+        train = self.parts[split].train
+        own = (None if part is None else _safe_indexing(part, train) for part in self.given)
+        model.fit(*own, observer=observer)
+
     def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[MatrixSource, Seen | None]:
         """Return the rows to train some splits on, and a function for the rows of each split."""
         block, separate = self.source.block, self.trains_separately(splits[0], shuffle)
         only = self.parts[splits[0]].train if separate else None
-        source = MatrixSource(block.X, block.labels, block.weights, only)
+        source = MatrixSource(block.X, block.y, block.weights, only)
         if separate:
             return source, None
         seen = seen_by(self.parts, block.rows)
@@ -216,13 +252,21 @@ class SourceSplits(Splits):
         """Return the labels for the models of some points."""
         if self.task == "regressor":
             return NumericLabels(*dict.fromkeys(point.loss for point in points))
+        kind = LabelSets if self.source.multilabel else ManyClasses
         if self.classes is not None:
-            labels: Labels = ManyClasses(self.classes, points[0].low)
+            labels: Labels = kind(self.classes, points[0].low)
             labels.counted = self._all_counted()
             return labels
         if self.given is None or isinstance(self.given, str):
+            if self.source.multilabel:
+                raise ReadOnceError(
+                    f"{self.source} can be read only once, and its labels are not known",
+                    source=str(self.source),
+                    parameter="classes",
+                    hint="give fit classes=",
+                )
             return TwoClasses(points[0].low)
-        return ManyClasses(self.given, points[0].low)
+        return kind(self.given, points[0].low)
 
     def steps_in(self, split: int, factors: NDArray[np.float64] | None) -> None:
         """Return None: on a stream, the default penalty decreases with the steps so far."""
@@ -238,6 +282,26 @@ class SourceSplits(Splits):
             return counts, rows
         assert self.survey is not None
         return counts - self.survey.counts[:, split], rows - int(self.survey.rows[split])
+
+    def rows_of(self, split: int) -> int | None:
+        """Return the number of training rows of a split, if the source was read before."""
+        if self.survey is None:
+            return None
+        rows = int(self.survey.rows.sum())
+        return rows if split >= self.folds else rows - int(self.survey.rows[split])
+
+    def fit(self, model: Any, split: int, observer: Observer) -> None:
+        """Fit an estimator to the rows outside a fold, or to all rows."""
+        classes = self.given if self.classes is None else self.classes
+        classes = {} if self.task == "regressor" else {"classes": classes}
+        rows = self.source
+        if split < self.folds:
+            rows = FoldSource(self.source, split, self.folds, outside=True)
+        model.fit(rows, observer=observer, names=False, **classes)
+
+    def held_out(self, split: int) -> Source:
+        """Return the rows of a fold."""
+        return FoldSource(self.source, split, self.folds)
 
     def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[Source, Seen | None]:
         """Return the rows to train some splits on, and a function for the rows of each split."""

@@ -20,9 +20,10 @@ from thresher.search.scores import Scored, Scores
 from thresher.search.splits import SourceSplits
 from thresher.search.trained import TrainedModels
 from thresher.training.hooks import Hooks
+from thresher.training.label_set_scores import TrueSets
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.records import ANY
-from thresher.training.scores import Score, ScoreTally
+from thresher.training.scores import Score, ScoreTally, score_source
 from thresher.training.trainer import Trainer
 
 _PREDICTIONS = 1 << 22  # predictions in memory at the same time
@@ -53,15 +54,17 @@ class SumScores(Scores):
         """Return how many rows `lanes` lanes may learn at once; their predictions are stored."""
         return max(1, _PREDICTIONS // lanes) if self.splits.progressive else ANY
 
-    def truth(self, targets: Targets) -> NDArray[Any]:
-        """Return class numbers, or the values of a regression."""
+    def truth(self, targets: Targets) -> Any:
+        """Return class numbers, the sets of labels, or the values of a regression."""
+        if self.splits.source.multilabel:
+            return TrueSets.of(targets)
         return targets[0] if self.labels.classes is None else targets.single()
 
     def add(
         self,
         chosen: Sequence[int],
         raw: NDArray[np.float64],
-        true: NDArray[Any],
+        true: Any,
         weights: NDArray[np.float64] | None,
     ) -> None:
         """Add rows: raw predictions of some jobs, with the outputs of a job in adjacent columns."""
@@ -89,6 +92,11 @@ class SumScores(Scores):
             overflow = OVERFLOWS if self.overflown[i] else ""
             yield Scored(i, scores, failure or overflow, seconds)
 
+    def of_model(self, model: Any, split: int) -> Any:
+        """Return the scores of a fitted estimator on the rows of a fold."""
+        found = score_source(model.model_, self.splits.held_out(split), self.named)
+        return found["score"] if list(found) == ["score"] else found
+
     def _read(self, trained: TrainedModels, report: ProgressReporter) -> None:
         """Read all rows again, and score each fold."""
         trainer, first = trained.trainer, 0
@@ -113,7 +121,7 @@ class SumScores(Scores):
         batch: _core.Batch,
         split: int,
         rows: NDArray[np.int64],
-        true: NDArray[Any],
+        true: Any,
         weights: NDArray[np.float64] | None,
     ) -> None:
         """Add rows that the models of a split did not learn from."""

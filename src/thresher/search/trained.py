@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.matrix_source import MatrixSource
 from thresher.model.model import Output
 from thresher.rules import RULES, core_args
-from thresher.search.model_groups import ModelJob, places
+from thresher.search.model_groups import ModelJob, losses_of, places
+from thresher.search.scoring import label_format
 from thresher.training.fitted import FittedState
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.lanes import LaneTeam
@@ -30,6 +32,8 @@ class TrainedModels:
     jobs : sequence of ModelJob
     trainer : Trainer
         Trains the lanes of the models.
+    whole : int or None
+        The split whose models learn from all rows.
 
     Attributes
     ----------
@@ -37,8 +41,10 @@ class TrainedModels:
         Lane numbers of each job.
     """
 
-    def __init__(self, estimator: Any, jobs: Sequence[ModelJob], trainer: Trainer) -> None:
-        self.estimator, self.jobs, self.trainer = estimator, jobs, trainer
+    def __init__(
+        self, estimator: Any, jobs: Sequence[ModelJob], trainer: Trainer, whole: int | None = None
+    ) -> None:
+        self.estimator, self.jobs, self.trainer, self.whole = estimator, jobs, trainer, whole
         self.lanes = places(jobs)
         self._of_points: dict[int, Any] = {}  # estimators with the parameters of a point
 
@@ -52,6 +58,38 @@ class TrainedModels:
     def team(self) -> LaneTeam:
         """The lanes, over threads."""
         return self.outputs.team
+
+    # ---- progress ------------------------------------------------------------------------------
+
+    @property
+    def passes(self) -> int:
+        """Number of passes over the rows."""
+        return self.trainer.plan.passes
+
+    @property
+    def all_rows(self) -> int | None:
+        """Number of rows of a pass, if known."""
+        return self.trainer.source.rows
+
+    @property
+    def models(self) -> int:
+        """Number of lanes."""
+        return len(self.team)
+
+    def losses(self) -> dict[int, float]:
+        """Return the mean progressive loss so far of each point."""
+        return losses_of(self.team, self.jobs)
+
+    def nonzeros(self) -> dict[int, int]:
+        """Return the current number of nonzero weights of the models of all rows, by point."""
+        counts = self.team.nonzeros()
+        return {
+            job.point.number: int(counts[lanes].sum())
+            for job, lanes in zip(self.jobs, self.lanes, strict=True)
+            if job.split == self.whole
+        }
+
+    # ---- results -------------------------------------------------------------------------------
 
     def failures(self) -> list[str]:
         """Return why each job stopped learning; empty if it did not."""
@@ -117,10 +155,18 @@ class TrainedModels:
             passes=trainer.number,
             final=True,
             classes=plan.labels.classes,
+            multilabel=self._label_format(),
             kinds=dict(trainer.kinds) or None,
             reading=trainer.source.described(),
             standardised=plan.standardised,
         )
+
+    def _label_format(self) -> str:
+        """Return the format of labels, "dense" or "sparse"; empty: one label per row."""
+        source = self.trainer.source
+        if isinstance(source, MatrixSource) or not source.multilabel:
+            return label_format(self.estimator) if source.multilabel else ""
+        return "sparse"
 
     def _names(self, outputs: Sequence[Output]) -> dict[int, str] | None:
         """Return the names of features with nonzero weights, if training kept names."""

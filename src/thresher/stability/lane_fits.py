@@ -49,7 +49,7 @@ def checked_lanes(
             f"together, one of {', '.join(able)}; got {varied!r}"
         )
     plain = without_refit(clone(estimator))
-    points = [point_of(plain, number, value) for number, value in enumerate(values)]
+    points = [point_of(plain, number, value, together=True) for number, value in enumerate(values)]
     if points[0].params.get("class_weight") == "balanced":
         raise ParameterError(
             f"{owner}: class_weight='balanced' depends on all rows of a half; give a dict of "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.block import Block
+from thresher.data.label_checks import places_of
 from thresher.data.labels import LabelSets, ManyClasses, NumericLabels
 from thresher.data.source import Source
 from thresher.data.unseen_labels import UnseenLabels, class_numbers
@@ -17,6 +18,13 @@ from thresher.errors import ParameterError, setting
 from thresher.losses import Task
 from thresher.model.links import probabilities, scores, values
 from thresher.model.model import Model
+from thresher.training.label_set_scores import (
+    TrueSets,
+    exact_terms,
+    f1_micro,
+    f1_terms,
+    loss_terms,
+)
 from thresher.training.observer import Observer
 
 Sums = NDArray[np.longdouble]
@@ -28,8 +36,9 @@ class Score:
 
     Attributes
     ----------
-    needs : {"labels", "probabilities", "values"}
-        The kind of prediction that it compares with the truth.
+    needs : {"labels", "probabilities", "values", "sets"}
+        The kind of prediction that it compares with the truth; "sets": raw predictions of rows
+        with any number of labels, whose truths are `TrueSets`.
     terms : callable
         Takes predictions, truths (numbers of classes, or values), weights, and the number of
         classes; returns sums over the rows.
@@ -37,8 +46,8 @@ class Score:
         Computes the score from the sums over all rows.
     """
 
-    needs: Literal["labels", "probabilities", "values"]
-    terms: Callable[[NDArray[Any], NDArray[Any], NDArray[np.float64], int], list[Any]]
+    needs: Literal["labels", "probabilities", "values", "sets"]
+    terms: Callable[[NDArray[Any], Any, NDArray[np.float64], int], list[Any]]
     finish: Callable[[Sums], Any]
 
     @property
@@ -112,6 +121,14 @@ SCORES: dict[str, Score] = {
 }
 
 
+# Scores of rows with any number of labels.
+SET_SCORES: dict[str, Score] = {
+    "accuracy": Score("sets", exact_terms, _mean),
+    "f1_micro": Score("sets", f1_terms, f1_micro),
+    "neg_mean_loss": Score("sets", loss_terms, _mean),
+}
+
+
 def quick_score(scoring: Any, task: Task) -> Score | None:
     """Return a scikit-learn score as a sum over rows, if both are always equal; else None.
 
@@ -124,11 +141,12 @@ def quick_score(scoring: Any, task: Task) -> Score | None:
     return found if found is not None and found.task == task else None
 
 
-def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
+def scores_named(scoring: Any, task: Task, multilabel: bool = False) -> dict[str, Score]:
     """Return scores by their names in the results; a single one is named "score".
 
     Raises ParameterError for scores that are not sums over rows, or are for another task.
     """
+    table = SET_SCORES if multilabel else {n: s for n, s in SCORES.items() if s.task == task}
     if scoring is None:
         scoring = "accuracy" if task == "classifier" else "r2"
     if isinstance(scoring, str):
@@ -139,17 +157,19 @@ def scores_named(scoring: Any, task: Task) -> dict[str, Score]:
         wanted = {name: name for name in scoring}
     else:
         wanted = {"score": scoring}
-    allowed = [name for name, score in SCORES.items() if score.task == task]
+    allowed = list(table)
     for name in wanted.values():
-        if name not in allowed:
+        if not isinstance(name, str) or name not in allowed:
+            several = " of rows with several labels" if multilabel else ""
             raise ParameterError(
-                (setting("scoring"), f": rows of a source are not kept in memory, so a {task} can "
-                 f"be scored only by sums over rows: {', '.join(allowed)}; got {name!r}"),
+                (setting("scoring"), f": rows of a source are not kept in memory, so a {task}"
+                 f"{several} can be scored only by sums over rows: {', '.join(allowed)}; got "
+                 f"{name!r}"),
                 parameter="scoring",
                 value=name,
                 allowed=f"one of {', '.join(allowed)}",
             )  # fmt: skip
-    return {name: SCORES[score] for name, score in wanted.items()}
+    return {name: table[score] for name, score in wanted.items()}
 
 
 @dataclass
@@ -172,18 +192,20 @@ class ScoreTally:
         """Begin with empty sums."""
         self.sums: dict[str, Sums] = {}
 
-    def add(
-        self, raw: NDArray[np.float64], true: NDArray[Any], weights: NDArray[np.float64] | None
-    ) -> None:
+    def add(self, raw: NDArray[np.float64], true: Any, weights: NDArray[np.float64] | None) -> None:
         """Add rows: raw predictions (one column per output), true labels, and weights.
 
-        The true label of a row is -1 if training did not see it: it is an error of the accuracy,
-        and left out of other scores.
+        True labels are an array, or `TrueSets`. In an array, the true label of a row is -1 if
+        training did not see it: it is an error of the accuracy, and left out of other scores.
         """
         if len(true) == 0:
             return
         w = np.ones(len(true)) if weights is None else weights
-        seen = true >= 0 if self.classes else np.ones(len(true), bool)
+        seen = np.ones(len(true), bool)
+        if isinstance(true, TrueSets):
+            true = replace(true, loss=self.loss)
+        elif self.classes:
+            seen = true >= 0
         for name, score in self.named.items():
             found = self._predictions(score.needs, raw)
             if score.terms is not _hits and not seen.all():
@@ -194,6 +216,8 @@ class ScoreTally:
             self.sums[name] = self.sums[name] + sums if name in self.sums else sums
 
     def _predictions(self, needs: str, raw: NDArray[np.float64]) -> NDArray[Any]:
+        if needs == "sets":
+            return raw
         if needs == "values":
             return values(scores(raw, self.loss, classifies=False), self.loss)
         decision = scores(raw, self.loss)
@@ -209,31 +233,24 @@ class ScoreTally:
         }
 
 
-def _correct(model: Model, block: Block, raw: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each row whether the predicted labels are exactly the true ones."""
+def _true_sets(model: Model, block: Block) -> TrueSets:
+    """Return the labels of a block; those that the model does not know count as missed."""
     starts, labels = block.label_sets()
-    rows = np.repeat(np.arange(block.rows), np.diff(starts))
-    found, classes = scores(raw, model.loss).reshape(raw.shape) >= 0, np.asarray(model.classes)
-    known = np.isin(labels, classes)
-    numbers = np.searchsorted(classes, labels[known])
-    hits = np.bincount(rows[known], found[rows[known], numbers], block.rows)
-    return np.asarray((hits == np.diff(starts)) & (hits == found.sum(axis=1)))
+    numbers, known = places_of(np.asarray(model.classes), labels)
+    return TrueSets(np.asarray(starts), np.where(known, numbers, -1))
 
 
 def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> dict[str, float]:
     """Return the scores of a model on all rows of a source, with their weights.
 
-    With lists of labels, a row counts as correct if exactly its labels are predicted.
+    The scores of a model of rows with any number of labels are `SET_SCORES`.
     """
     classes = model.classes
     if model.multilabel:
         tally, unseen = ScoreTally(named, model.loss, 2), UnseenLabels()
         for block, raw in model.raw_blocks(source):
             unseen.targets(LabelSets(np.asarray(classes)), block)
-            correct = _correct(model, block, raw)
-            tally.add(
-                np.where(correct, 1.0, -1.0)[:, None], np.ones(block.rows, np.intp), block.weights
-            )
+            tally.add(raw, _true_sets(model, block), block.weights)
         _warn(unseen)
         return tally.result()
     tally = ScoreTally(named, model.loss, 0 if classes is None else len(classes))

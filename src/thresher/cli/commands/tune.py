@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -29,9 +30,7 @@ from thresher.search.search import Search
 from thresher.search.source_checks import check_source
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
-from thresher.training.scores import SCORES, scores_named
-
-LANE_RULES = tuple(name for name, rule in RULES.items() if rule.lanes)
+from thresher.training.scores import SCORES, SET_SCORES, scores_named
 
 
 def tune(options: TuneOptions) -> int:
@@ -51,8 +50,10 @@ def _tune(options: TuneOptions) -> None:
     source = opened(options, observer, options.model, options.html)
     _check_reading(options, source)
     spec = specification_of(options, task)
-    estimator, named = estimator_of(spec), scores_named(scoring, task)
+    several = bool(options.reading.get("multilabel"))
+    estimator, named = estimator_of(spec), scores_named(scoring, task, several)
     points = points_of(estimator, grid)
+    _check_pipe(options, source, points)
     check_probabilities({scoring.removeprefix("neg_"): named["score"]}, points)
     if options.cache is not None:
         source = observer.watched(cached(source, options.cache, options.reading, observer, spec))
@@ -82,8 +83,8 @@ def _tune(options: TuneOptions) -> None:
 def _checked(options: TuneOptions) -> tuple[Task, dict[str, list[Any]], str, int]:
     """Return the task, the grid, the score and the limit of memory."""
     assert options.rule is not None
-    if options.rule not in LANE_RULES:
-        raise ParameterError(f"--rule must be one of {', '.join(LANE_RULES)}; got {options.rule!r}")
+    if options.rule not in RULES:
+        raise ParameterError(f"--rule must be one of {', '.join(RULES)}; got {options.rule!r}")
     own_loss = {}
     if options.loss is not None:
         check_loss(options)
@@ -94,7 +95,8 @@ def _checked(options: TuneOptions) -> tuple[Task, dict[str, list[Any]], str, int
         raise ParameterError(
             f"--grid is needed: NAME=A,B,C or NAME=A..B:N, such as {own}=1e-6..1e-2:9"
         )
-    labelled = options.multiclass or options.classes is not None
+    several = bool(options.reading.get("multilabel"))
+    labelled = options.multiclass or several or options.classes is not None
     losses = grid.get("loss", [options.loss])
     task = task_of(options.rule, losses[0], labelled)
     if any(task_of(options.rule, loss, labelled) != task for loss in losses):
@@ -102,7 +104,10 @@ def _checked(options: TuneOptions) -> tuple[Task, dict[str, list[Any]], str, int
             f"--grid loss={','.join(losses)}: all losses must be for classes, or all for numbers; "
             f"with --classes or --multiclass, labels are classes"
         )
-    scoring, limit = scoring_of(options.scoring, task), checked_limit(bytes_of(options.memory))
+    scoring, limit = (
+        scoring_of(options.scoring, task, several),
+        checked_limit(bytes_of(options.memory)),
+    )
     if task == "regressor" and options.class_weight is not None:
         raise ParameterError("--class-weight needs classes, but the loss is for numbers")
     results = {"--model": options.model, "--html": options.html}
@@ -128,9 +133,21 @@ def _check_reading(options: TuneOptions, source: Source) -> None:
             "--sparsest needs the standard errors over folds, so rows must be read twice: "
             "standard input needs --cache FILE"
         )
-    if options.multiclass and options.classes is None:
+    several = options.reading.get("multilabel")
+    if (options.multiclass or several) and options.classes is None:
         raise ParameterError(
-            "--multiclass from standard input needs --classes, or --cache FILE to find them"
+            f"--{'multilabel' if several else 'multiclass'} from standard input needs --classes, "
+            f"or --cache FILE to find them"
+        )
+
+
+def _check_pipe(options: TuneOptions, source: Source, points: Sequence[GridPoint]) -> None:
+    """Raise ParameterError if models must be fitted separately, and rows can be read only once."""
+    why = next((point.obstacle for point in points if point.obstacle), "")
+    if why and not source.rereadable and options.cache is None:
+        raise ParameterError(
+            f"models of this grid are fitted one after the other ({why}): standard input needs "
+            f"--cache FILE"
         )
 
 
@@ -142,7 +159,7 @@ def points_of(estimator: Any, grid: dict[str, list[Any]]) -> list[GridPoint]:
     ]
 
 
-def scoring_of(name: str | None, task: Task) -> str:
+def scoring_of(name: str | None, task: Task, multilabel: bool = False) -> str:
     """Return scikit-learn's name of a score; `name` may begin with neg_.
 
     Raises ParameterError for an unknown score, or a score of the other task.
@@ -153,11 +170,13 @@ def scoring_of(name: str | None, task: Task) -> str:
     'neg_log_loss'
     """
     if name is None:
-        return "accuracy" if task == "classifier" else "r2"
-    allowed = {s.removeprefix("neg_"): s for s, score in SCORES.items() if score.task == task}
+        return "f1_micro" if multilabel else "accuracy" if task == "classifier" else "r2"
+    names = SET_SCORES if multilabel else [s for s in SCORES if SCORES[s].task == task]
+    allowed = {s.removeprefix("neg_"): s for s in names}
     word = name.replace("-", "_").removeprefix("neg_")
     if word not in allowed:
         what = "classes" if task == "classifier" else "numbers"
+        what = "rows with several labels" if multilabel else what
         raise ParameterError(
             f"--scoring must be one of {', '.join(allowed)} for {what}; got {name!r}"
         )

@@ -13,12 +13,12 @@ from thresher.losses import canonical_loss
 from thresher.rules import RULES
 from thresher.rules.parameter import Parameter
 
-# Not allowed in a grid: all models of one reading share them, or they need several readings.
+# Not allowed in a grid: all models share them.
 SHARED = frozenset(
     (
         *("epsilon", "quantile", "passes", "shuffle", "store", "dtype", "tol", "patience"),
         *("class_weight", "warm_start", "random_state", "callback", "n_jobs", "verbose"),
-        *("center", "certify", "levels", "max_density", "target_nnz", "refit"),
+        *("certify", "levels"),
     )
 )
 MAX_POINTS = 10_000  # combinations of a grid
@@ -62,8 +62,8 @@ def grid_of(rule: str, texts: Sequence[str], chosen: Mapping[str, Any]) -> dict[
             )
         if name in SHARED and name in RULES[rule].parameters:
             raise ParameterError(
-                f"{owner}: {name} must be the same for all models, because they learn from the "
-                f"same reading; a grid may have {', '.join(table)}"
+                f"{owner}: {name} must be the same for all models; a grid may have "
+                f"{', '.join(table)}"
             )
         if name not in table:
             raise ParameterError(

@@ -23,6 +23,7 @@ from thresher.cli.options.arguments import (
     Label,
     Loss,
     Multiclass,
+    Multilabel,
     Names,
     Ngrams,
     OnBadLine,
@@ -78,8 +79,8 @@ def tune(
             "--scoring",
             metavar="NAME",
             help="For classes: accuracy, balanced_accuracy, log_loss, brier_score. For numbers: "
-            "r2, mean_squared_error, root_mean_squared_error, mean_absolute_error. Default: "
-            "accuracy or r2.",
+            "r2, mean_squared_error, root_mean_squared_error, mean_absolute_error. With "
+            "--multilabel: f1_micro, accuracy, mean_loss. Default: accuracy, r2 or f1_micro.",
             rich_help_panel=SEARCH,
             show_default=False,
         ),
@@ -109,17 +110,26 @@ def tune(
         typer.Option(
             "--rule",
             metavar="RULE",
-            help=f"{', '.join(rule for rule in RULES if RULES[rule].lanes)}.",
+            help=f"{', '.join(RULES)}. Models of "
+            f"{', '.join(rule for rule in RULES if not RULES[rule].lanes)} are fitted one after "
+            f"the other.",
             rich_help_panel=LEARNING,
         ),
     ] = "ftrl",
     loss: Loss = None,
     multiclass: Multiclass = False,
+    multilabel: Multilabel = False,
     classes: Classes = None,
     class_weight: ClassWeight = None,
     passes: Annotated[
-        int, typer.Option(min=1, help="Passes over the data.", rich_help_panel=LEARNING)
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Passes over the data. Default: 1, or that of a rule that needs all rows at once.",
+            rich_help_panel=LEARNING,
+            show_default=False,
+        ),
+    ] = None,
     shuffle: Annotated[
         bool,
         typer.Option(
@@ -165,7 +175,8 @@ def tune(
     scores them. During the reading, a table shows the progressive loss and the number of nonzero
     weights of each combination. The result shows the error against the number of nonzero weights.
     A combination is on the frontier if no other one is better in both. To set parameters that are
-    not in the grid, use the same options as in train.
+    not in the grid, use the same options as in train. Models that cannot learn together, such as
+    those of --grid target_nnz=100,1000, are fitted one after the other.
 
     Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, nothing was written.
     """

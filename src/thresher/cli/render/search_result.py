@@ -111,7 +111,7 @@ class SearchResult:
             "loss": self._loss(),
             "score": f"{self.scoring.removeprefix('neg_')}; the table shows the "
             f"{self.frontier.measure}",
-            "passes": f"{options.passes or 1}, "
+            "passes": f"{params.get('passes', 1)}, "
             + ("rows shuffled within blocks" if options.shuffle else "rows in their order"),
             "seed": str(options.seed or 0),
             "store": f"{params.get('store', 'dense')}, {params.get('dtype', 'float64')}",
