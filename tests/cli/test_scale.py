@@ -118,7 +118,7 @@ def test_what_is_refused(tmp_path):
     rows = table(tmp_path / "rows.csv", classes=2)
     train = "train", rows, "-m", tmp_path / "m"
     done = called(*train, "--scale", "unit-norm", code=2)
-    assert "--scale must be 'variance' or 'max'; got 'unit-norm'" in done.stderr
+    assert "--scale must be one of variance, max, standard; got 'unit-norm'" in done.stderr
     done = called(*train, "--scale", "max", "--workers", "0", "--rule", "ftrl", code=2)
     assert "--scale cannot be used with --ray or --workers" in done.stderr
     done = called(*train, "--scale", "max", "--rule", "auto", code=2)

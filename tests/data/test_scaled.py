@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 import thresher
 from support.files import pipe, svmlight, vw
 from thresher import scan
-from thresher.data import scaled
+from thresher.data import column_scales, scaled
+from thresher.data.matrix_source import MatrixSource
 from thresher.errors import DataError, ModelFileError, ParameterError, ReadOnceError
 from thresher.estimators import estimator_class
 from thresher.preprocessing import UnitVarianceScaler
@@ -35,6 +36,14 @@ def rows(y=Y, x=X, size=64, scale="variance"):
     )
 
 
+def standard_rows(x):
+    """Return rows whose dense columns are standardised, and the means and scales."""
+    half = 2 * (x != 0).sum(axis=0) >= len(x)
+    mean = np.where(half, x.mean(axis=0), 0.0)
+    scale = np.where(half, x.std(axis=0), UnitVarianceScaler().fit(x).scale_)
+    return (x - mean) / scale, mean, scale
+
+
 def scaled_rows(x=X, how="variance"):
     by = UnitVarianceScaler().fit(x).scale_ if how == "variance" else np.abs(x).max(axis=0)
     return x / by, by
@@ -43,8 +52,8 @@ def scaled_rows(x=X, how="variance"):
 @pytest.mark.parametrize("how", ["variance", "max"])
 @pytest.mark.parametrize("dense", [1 << 22, 2, 0])
 def test_scales_are_those_of_the_scaler(how, dense, monkeypatch):
-    monkeypatch.setattr(scaled, "_DENSE", dense)
-    monkeypatch.setattr(scaled, "_NEW", 100)
+    monkeypatch.setattr(column_scales, "_DENSE", dense)
+    monkeypatch.setattr(column_scales, "_NEW", 100)
     found = rows(scale=how).scales
     np.testing.assert_allclose(found.of(np.arange(6)), scaled_rows(how=how)[1], rtol=1e-12)
     assert found.of(np.array([6, 10**12])).tolist() == [1.0, 1.0]
@@ -57,6 +66,34 @@ def test_scales_of_rare_huge_and_tiny_columns():
     assert found[0] == pytest.approx(3 * (20 / 999) ** 0.5)
     np.testing.assert_allclose(found[1:3], [1e200, 1e-200], rtol=1e-3)
     assert 0 < found[3] < 2e-170
+
+
+@pytest.mark.parametrize("dense", [1 << 22, 0])
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_standard_centres_columns_without_many_zeros(dense, form, monkeypatch):
+    monkeypatch.setattr(column_scales, "_DENSE", dense)
+    monkeypatch.setattr(column_scales, "_NEW", 100)
+    x = (X + [5.0, 1e9, 0.0, 100.0, 2e5, 3.0]) * (RNG.random(X.shape) < [1, 1, 1, 0.8, 0.6, 0.1])
+    x = np.column_stack([x, np.ones(400)])  # a constant is not centred
+    wanted, mean, scale = standard_rows(x[:, :6])
+    made = rows(x=sp.csr_matrix(x) if form == "sparse" else x, scale="standard")
+    np.testing.assert_allclose(made.scales.of(np.arange(6)), scale, rtol=1e-6)
+    np.testing.assert_allclose(made.scales.centres_of(np.arange(6)), mean, rtol=1e-9, atol=1e-9)
+    assert made.scales.centres_of(np.array([6])) == [0.0]
+    found = made.gather()
+    again = np.zeros(x.shape)
+    again[np.repeat(np.arange(400), np.diff(found.starts)), found.keys.astype(int)] = found.values
+    np.testing.assert_allclose(again[:, :6], wanted, rtol=1e-5, atol=1e-5)
+    for intercept in (True, False):
+        clf = thresher.FTRLClassifier(
+            passes=3, shuffle=False, random_state=0, dtype="float64", fit_intercept=intercept
+        )
+        expected = clf.fit(rows(x=again, scale=None)).decision_function(again)
+        np.testing.assert_allclose(clf.fit(made).decision_function(x), expected, rtol=1e-4)
+    for other in (x, sp.csr_matrix(x)):
+        like = made.like(MatrixSource(other, Y)).block.X
+        like = like.toarray() if sp.issparse(like) else like
+        np.testing.assert_allclose(like, again, rtol=1e-5, atol=1e-5)
 
 
 def test_rows_are_scaled_and_everything_else_stays(tmp_path):
@@ -151,7 +188,7 @@ def test_a_race_learns_scaled_rows():
 def test_what_cannot_be_scaled():
     with pytest.raises(ReadOnceError, match="scale reads the rows twice"):
         scaled.ScaledSource(pipe(X, Y), "variance")
-    with pytest.raises(ParameterError, match="scale must be 'variance' or 'max'; got 'unit-norm'"):
+    with pytest.raises(ParameterError, match="scale must be one of variance, max, standard"):
         rows(scale="unit-norm")
     clf = thresher.FTRLClassifier(passes=1)
     with pytest.raises(ParameterError, match="partial_fit sees each row once; use fit"):
