@@ -60,6 +60,27 @@ def test_the_default_rule_needs_no_scaling(tmp_path):
     assert abs(found - accuracy(tmp_path / "scaled", test)) < 0.03
 
 
+def test_columns_far_from_zero_get_a_note_that_leads_to_a_better_model(tmp_path):
+    """The rule one-pass does not depend on the scale of columns, but on where they lie."""
+    for name, seed in (("train.csv", 0), ("test.csv", 1)):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 4))
+        y = X[:, 0] - X[:, 1] + 0.2 * rng.normal(size=300) > 0
+        whole = np.column_stack([X * [1, 50, 0.1, 9] + [30, 2000, 1, 400], y]).tolist()
+        lines = ["a,b,c,d,label", *(",".join(map(repr, row)) for row in whole)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    data, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    done = called("train", data, "-m", tmp_path / "raw")
+    assert (
+        "4 of 4 columns are far from zero compared to their spread (column 'd': mean" in done.stderr
+    )
+    assert "(scale: standard)" in done.stderr
+    for rule in (), ("--rule", "ftrl"):
+        done = called("train", data, "-m", tmp_path / "m", "--scale", "standard", *rule)
+        assert "far from zero" not in done.stderr
+        assert accuracy(tmp_path / "m", test) > accuracy(tmp_path / "raw", test) + 0.05
+
+
 def test_pipes_caches_and_validation_rows(tmp_path):
     data = table(tmp_path / "rows.csv", classes=2)
     text = data.read_bytes()

@@ -73,7 +73,9 @@ def test_scales_of_rare_huge_and_tiny_columns():
 def test_standard_centres_columns_without_many_zeros(dense, form, monkeypatch):
     monkeypatch.setattr(column_scales, "_DENSE", dense)
     monkeypatch.setattr(column_scales, "_NEW", 100)
-    x = (X + [5.0, 1e9, 0.0, 100.0, 2e5, 3.0]) * (RNG.random(X.shape) < [1, 1, 1, 0.8, 0.6, 0.1])
+    x = (X + np.array([5.0, 1e9, 0, 100, 2e5, 3])) * (
+        RNG.random(X.shape) < [1, 1, 1, 0.8, 0.6, 0.1]
+    )
     x = np.column_stack([x, np.ones(400)])  # a constant is not centred
     wanted, mean, scale = standard_rows(x[:, :6])
     made = rows(x=sp.csr_matrix(x) if form == "sparse" else x, scale="standard")

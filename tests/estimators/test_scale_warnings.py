@@ -87,7 +87,7 @@ def test_every_estimator_on_matrices_frames_and_sources(rule, name, free, tmp_pa
         ("rows.svm", "4", {}, {}),  # svmlight numbers features from 1
         ("rows.csv", "'salary'", bits, named),
     ):
-        for scale in (None, "variance", "max"):
+        for scale in (None, "variance", "max", "standard"):
             source = scan(tmp_path / file, scale=scale, **reading)
             found = sent(lambda: made(passes=2, **params).fit(source))  # noqa: B023
             warned = not free and scale is None
@@ -113,9 +113,9 @@ def test_every_rule_in_the_shell(rule, tmp_path):
     assert lines[0].startswith("warning: column 'salary' is ")
     assert "(mean absolute value " in lines[0]
     assert lines[0].endswith(
-        "; use --scale variance, or --rule one-pass, which does not depend on the scale"
+        "; use --scale standard, or --rule one-pass, which does not depend on the scale"
     )
-    assert "times larger" not in called(*train, "--scale", "variance").stderr
+    assert "times larger" not in called(*train, "--scale", "standard").stderr
 
 
 def test_searches_warn():
@@ -165,10 +165,10 @@ def test_warning_has_facts_and_words_of_the_shell():
     assert isinstance(found, thresher.errors.DataWarning)
     assert found.owner == "DualAveragingClassifier"
     assert "UnitVarianceScaler" in str(found)
-    assert "scale='variance'" in str(found)
+    assert "scale='standard'" in str(found)
     text = shell_message(found)
     assert text.startswith("column 3 is ")
-    assert "--scale variance" in text
+    assert "--scale standard" in text
     assert "UnitVarianceScaler" not in text
 
 

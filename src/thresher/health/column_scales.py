@@ -67,7 +67,7 @@ class ColumnScaleWarning(DataWarning):
     >>> print(ColumnScaleWarning.of(found, "'salary'", "FTRLClassifier"))
     FTRLClassifier: column 'salary' is 1.5e+04 times larger than the median column (mean absolute
     value 3e+04 against 2); scale the columns with thresher.preprocessing.UnitVarianceScaler (a
-    source: scan(..., scale='variance')), or use OnePassClassifier or OnePassRegressor, which do not
+    source: scan(..., scale='standard')), or use OnePassClassifier or OnePassRegressor, which do not
     depend on the scale
     """
 
@@ -87,7 +87,7 @@ class ColumnScaleWarning(DataWarning):
             found.described(name),
             owner=owner,
             hint="scale the columns with thresher.preprocessing.UnitVarianceScaler (a source: "
-            "scan(..., scale='variance')), or use OnePassClassifier or OnePassRegressor, which do "
+            "scan(..., scale='standard')), or use OnePassClassifier or OnePassRegressor, which do "
             "not depend on the scale",
         )
 
@@ -139,3 +139,32 @@ def different_column(keys: NDArray[Any], values: ArrayLike) -> DifferentColumn |
 def _median(sizes: NDArray[np.float64]) -> float:
     """Return the size in the middle; of two in the middle, the smaller."""
     return float(np.sort(sizes)[(len(sizes) - 1) // 2])
+
+
+def offset_columns(
+    starts: NDArray[np.int64], keys: NDArray[Any], values: NDArray[np.float64]
+) -> tuple[int, int, tuple[int, float, float]] | None:
+    """Find columns without many zeros whose mean is larger than their standard deviation.
+
+    Returns the number of these columns, the number of all columns, and one of them with its mean
+    and standard deviation; None if they are fewer than half of the columns, or fewer than 3.
+
+    Parameters
+    ----------
+    starts, keys, values : array
+        Row r has the features ``keys[starts[r]:starts[r + 1]]``.
+    """
+    rows = len(starts) - 1
+    columns, at = np.unique(keys, return_inverse=True)
+    if rows < _FEW or not np.isfinite(values).all():
+        return None
+    counts = np.bincount(at, values != 0, len(columns))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(at, values, len(columns)) / rows
+        sd = np.sqrt(np.maximum(np.bincount(at, values * values, len(columns)) / rows - mean**2, 0))
+        ratio = np.where((2 * counts >= rows) & (sd > 1e-6 * np.abs(mean)), np.abs(mean) / sd, 0.0)
+    far = int(np.count_nonzero(ratio > 1))
+    if far < 3 or 2 * far < len(columns):
+        return None
+    worst = int(np.argmax(ratio))
+    return far, len(columns), (int(columns[worst]), float(mean[worst]), float(sd[worst]))

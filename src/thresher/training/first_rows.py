@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from thresher.data.matrix_source import MatrixSource
-from thresher.health.column_scales import ColumnScaleWarning, different_column
+from thresher.data.scaled import ScaledSource
+from thresher.health.column_scales import ColumnScaleWarning, different_column, offset_columns
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -63,6 +64,39 @@ def warn_of_columns(
                 observer.warn(ColumnScaleWarning.of(found, name, owner))
                 return True
     return False
+
+
+def note_of_offsets(source: Source | MatrixSource, block: Any, observer: Observer) -> None:
+    """Tell the observer if most columns of a table are far from zero compared to their spread.
+
+    Every rule then learns faster from centred columns. Rows in memory are left to their owner.
+
+    Parameters
+    ----------
+    source : Source or MatrixSource
+    block : Block
+        Its first rows are examined.
+    observer : Observer
+    """
+    if isinstance(source, MatrixSource | ScaledSource):
+        return
+    found = offset_columns(*_first_rows(block))
+    if found is not None:
+        far, columns, (column, mean, sd) = found
+        name = column_name(source, block, column)
+        observer.tell(
+            "note",
+            message=f"{far:,} of {columns:,} columns are far from zero compared to their spread "
+            f"(column {name}: mean {mean:.3g}, standard deviation {sd:.2g}); with scaled columns "
+            f"(scale: standard) the model may be better",
+        )
+
+
+def _first_rows(block: Any) -> tuple[Any, Any, Any]:
+    few = len(block.first_values(10)[1])  # values of up to 10 rows
+    rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
+    starts, values = block.first_values(rows)
+    return starts, block.first_keys(rows), values
 
 
 class ColumnWatch:

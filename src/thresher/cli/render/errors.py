@@ -29,7 +29,7 @@ _VALUES = {("task", "regression"): "--loss squared"}  # another option has the s
 # Messages about labels of two classes.
 TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"
 OTHER_LABELS = "use --multiclass for other classes, or --loss squared for numbers"
-_SCALE = "use --scale variance, or --rule one-pass, which does not depend on the scale"
+_SCALE = "use --scale standard, or --rule one-pass, which does not depend on the scale"
 _HINTS = {  # replace the hint of the error
     ColumnScaleWarning: _SCALE,
     BalanceError: "give CLASS:WEIGHT,...",
