@@ -189,7 +189,13 @@ class Block:
         starts = np.asarray(self.native.starts)[: rows + 1].astype(np.int64)
         return starts, np.asarray(self.native.values, np.float64)[: starts[-1]]
 
+    def spread(self, rows: int) -> Block | None:
+        """Return None: the rows of a block are next to each other; see `MatrixBlock.spread`."""
+        return None
+
     def first_keys(self, rows: int) -> NDArray[Any]:
         """Return the feature of each of the `first_values`."""
         last = int(np.asarray(self.native.starts)[: rows + 1][-1])
-        return np.asarray(self.native.keys)[:last]
+        keys = np.asarray(self.native.keys)[:last]
+        # The core shows keys of 2^63 or larger, which are hashes of names, as negative.
+        return keys.astype(np.int64).view(np.uint64) if (keys < 0).any() else keys

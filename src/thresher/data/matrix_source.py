@@ -83,6 +83,12 @@ class MatrixBlock(LabelArray):
         X = self.X[:rows]
         return X.indices if is_sparse(X) else np.tile(np.arange(self.width), len(X))
 
+    def spread(self, rows: int) -> MatrixBlock | None:
+        """Return about `rows` rows from all parts of the matrix; None: it has not many more."""
+        step = self.rows // max(rows, 1)
+        X = self.X[::step] if step > 1 else None
+        return None if X is None else MatrixBlock(X, np.zeros(X.shape[0]))
+
     def heads(self) -> Iterator[tuple[int, _core.Batch]]:
         """Yield the number of rows and a batch: of the first rows, then of all rows.
 
@@ -137,6 +143,7 @@ class MatrixSource:
     distinct: int | None = None
     first = 0
     kinds: Mapping[str, str] = {}
+    columns: Any = None  # names of the columns, if known
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sources whose columns are divided by their sizes, so that all columns have about the same."""
+"""Sources whose columns are scaled, so that all have about the same size."""
 
 from __future__ import annotations
 
@@ -13,122 +13,10 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.arrays import as_batch, is_sparse
 from thresher.data.block import Block
+from thresher.data.column_scales import SCALES, ColumnScales
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
-from thresher.errors import DataError, ParameterError, ReadOnceError, setting
-
-SCALES = ("variance", "max")
-MIN_COUNT = 20  # as in `thresher.preprocessing.UnitVarianceScaler`
-_DENSE = 1 << 22  # features with larger numbers are counted by sorting
-_NEW = 1 << 20  # values that are kept before they are merged: merging sorts all keys
-
-
-@dataclass(frozen=True)
-class ColumnScales:
-    """What the columns of a source are divided by.
-
-    Attributes
-    ----------
-    keys : array of uint64
-        The features that have values, in increasing order.
-    scales : array
-        The scale of each; that of all other features is 1.
-    """
-
-    keys: NDArray[np.uint64]
-    scales: NDArray[np.float64]
-
-    def of(self, keys: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the scales of these features."""
-        if not len(self.keys):
-            return np.ones(len(keys))
-        wanted = np.asarray(keys).astype(np.int64).view(np.uint64)
-        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[at] == wanted, self.scales[at], 1.0)
-
-    @classmethod
-    def measured(cls, blocks: Iterable[Block], how: str, min_count: int = MIN_COUNT) -> Any:
-        """Read all rows; return the scales of their columns.
-
-        Parameters
-        ----------
-        blocks : iterable of Block
-            With values of type float64.
-        how : {"variance", "max"}
-            "variance": the root mean square about zero, as `UnitVarianceScaler` computes it.
-            "max": the largest absolute value.
-        min_count : int
-            For "variance", features with fewer nonzeros are scaled as if they had this many.
-        """
-        sums, rows = _Sums(), 0
-        for block in blocks:
-            rows += block.rows
-            keys = np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
-            sizes = np.abs(np.asarray(block.native.values, np.float64))
-            bad = np.flatnonzero(~np.isfinite(sizes))
-            if len(bad):
-                starts = np.asarray(block.native.starts)
-                row = int(np.searchsorted(starts, bad[0], side="right")) - 1
-                raise DataError(f"{block.place(row)}: a value is not finite")
-            sums.add(keys[sizes > 0], sizes[sizes > 0])
-        keys, counts, squares, largest = sums.result()
-        if how == "max":
-            return cls(keys, largest)
-        raised = np.maximum(counts, min(min_count, rows)) / max(rows - 1, 1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scales = np.sqrt(squares / np.maximum(counts, 1) * raised)
-        plain = np.isfinite(scales) & (squares > 0)  # otherwise squares are too large or too small
-        return cls(keys, np.where(plain, scales, largest * np.sqrt(np.minimum(raised, 1.0))))
-
-
-class _Sums:
-    """Number, sum of squares and maximum of the absolute values of each feature."""
-
-    def __init__(self) -> None:
-        self.keys = np.zeros(0, np.uint64)
-        self.facts = np.zeros((3, 0))  # counts, squares, maxima
-        self._dense = np.zeros((3, 0))  # of small feature numbers, by number
-        self._new: list[tuple[NDArray[np.uint64], NDArray[np.float64]]] = []
-        self._count = 0
-
-    def add(self, keys: NDArray[np.uint64], sizes: NDArray[np.float64]) -> None:
-        width = int(keys.max(initial=0)) + 1
-        if width > _DENSE:
-            self._new.append((keys, sizes))
-            self._count += len(keys)
-            if self._count > max(_NEW, 3 * len(self.keys)):
-                self._merge()
-            return
-        if width > self._dense.shape[1]:
-            grown = max(width, min(_DENSE, 2 * self._dense.shape[1]))
-            self._dense = np.pad(self._dense, ((0, 0), (0, grown - self._dense.shape[1])))
-        at = keys.astype(np.intp)
-        with np.errstate(over="ignore"):
-            self._dense[0, :width] += np.bincount(at, minlength=width)
-            self._dense[1, :width] += np.bincount(at, sizes * sizes, width)
-        np.maximum.at(self._dense[2], at, sizes)
-
-    def _merge(self, *more: tuple[NDArray[np.uint64], NDArray[np.float64]]) -> None:
-        new_keys = np.concatenate([self.keys[:0], *(keys for keys, _ in self._new)])
-        sizes = np.concatenate([np.zeros(0), *(sizes for _, sizes in self._new)])
-        with np.errstate(over="ignore"):
-            new = np.stack([np.ones(len(sizes)), sizes * sizes, sizes])
-        parts = [(self.keys, self.facts), (new_keys, new), *more]
-        found, at = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
-        facts = np.concatenate([facts for _, facts in parts], axis=1)
-        with np.errstate(over="ignore"):
-            sums = [np.bincount(at, facts[row], len(found)) for row in (0, 1)]
-        largest = np.zeros(len(found))
-        np.maximum.at(largest, at, facts[2])
-        self.keys, self.facts = found, np.stack([*sums, largest])
-        self._new, self._count = [], 0
-
-    def result(self) -> tuple[NDArray[np.uint64], Any, Any, Any]:
-        """Return the features, and their counts, squares and maxima."""
-        used = np.flatnonzero(self._dense[0])
-        self._merge((used.astype(np.uint64), self._dense[:, used]))
-        counts, squares, largest = self.facts
-        return self.keys, counts, squares, largest
+from thresher.errors import ParameterError, ReadOnceError, setting
 
 
 @dataclass(frozen=True)
@@ -159,15 +47,14 @@ class ScaledSource(Source):
 
     The sizes are measured by one more reading, when rows are first needed. An estimator that
     learns from it divides its weights by the same numbers, so that its model predicts rows that
-    are not scaled. Zeros stay zeros: columns are not centred.
+    are not scaled.
 
     Parameters
     ----------
     source : Source
         Can be read more than once.
-    how : {"variance", "max"}
-        What columns are divided by: their root mean square about zero, as in `UnitVarianceScaler`,
-        or their largest absolute value.
+    how : {"variance", "max", "standard"}
+        As for `scan`.
     scales : ColumnScales, optional
         The scales, if they are those of other rows.
 
@@ -187,7 +74,9 @@ class ScaledSource(Source):
 
     def __init__(self, source: Source, how: str, scales: ColumnScales | None = None) -> None:
         if how not in SCALES:
-            raise ParameterError(parameter="scale", value=how, allowed="'variance' or 'max'")
+            raise ParameterError(
+                parameter="scale", value=how, allowed=f"one of {', '.join(SCALES)}"
+            )
         if not source.rereadable and scales is None:
             raise ReadOnceError(
                 (setting("scale"), f" reads the rows twice, and {source} can be read only once: ",
@@ -230,9 +119,11 @@ class ScaledSource(Source):
             return ScaledSource(other.plain, self.how, self.scales)
         X, made = other.block.X, copy(other)
         if is_sparse(X):
-            X = type(X)((X.data / self.scales.of(X.indices), X.indices, X.indptr), X.shape)
+            starts, keys, values = self.scales.apply(X.indptr, X.indices, X.data)
+            X = type(X)((values, keys, starts), X.shape)
         else:
-            X = X / self.scales.of(np.arange(X.shape[1]))
+            columns = np.arange(X.shape[1])
+            X = (X - self.scales.centres_of(columns)) / self.scales.of(columns)
         made.block = copy(other.block)
         made.block.X, made.block.batch = X, as_batch(X)
         return made
@@ -265,20 +156,19 @@ def scaled_block(block: Block, scales: ColumnScales) -> Block:
     scales : ColumnScales
     """
     native = block.native
-    values, keys = np.asarray(native.values), np.asarray(native.keys)
-    with np.errstate(over="ignore"):
-        scaled = (values / scales.of(keys)).astype(values.dtype)
+    starts, keys, values = np.asarray(native.starts), np.asarray(native.keys), native.values
+    starts, keys, values = scales.apply(starts, keys, np.asarray(values))
     made = _core.make_block(
-        starts=native.starts,  # type: ignore[arg-type]
+        starts=starts,
         keys=keys,
-        values=np.ascontiguousarray(scaled),
+        values=np.ascontiguousarray(values),
         labels=native.labels,
         weights=native.weights,
         label_starts=native.label_starts,
         label_values=native.label_values,
         tags=native.tags,  # type: ignore[arg-type]
         names=native.names,
-        columns=native.width,
+        columns=block.width and max(block.width, int(keys.max(initial=0)) + 1),
         distinct=True,
         first_line=native.first_line,
     )
@@ -308,4 +198,4 @@ def same_scale(source: Any, valid: Any) -> Any:
     return source.like(valid) if isinstance(source, ScaledSource) and valid is not None else valid
 
 
-__all__ = ["SCALES", "ColumnScales", "ScaledSource", "refuse_scaled", "same_scale", "scaled_block"]
+__all__ = ["ScaledSource", "refuse_scaled", "same_scale", "scaled_block"]

@@ -73,11 +73,13 @@ def scan(
     labelled : bool
         Whether rows of tables have labels. False for rows to predict: columns of labels and
         weights, and columns to ignore, may be missing, and are not read.
-    scale : {"variance", "max"}, optional
+    scale : {"variance", "max", "standard"}, optional
         For training: divide each column by its root mean square about zero, as
-        `thresher.preprocessing.UnitVarianceScaler` does, or by its largest absolute value. This
-        reads the rows once more. The weights of the model are divided by the same numbers, so
-        predicting needs no scaling; see docs/scale.md.
+        `thresher.preprocessing.UnitVarianceScaler` does, or by its largest absolute value.
+        "standard": centre columns with values in at least half of the rows and divide them by
+        their standard deviation; others as with "variance". This reads the rows once more. The
+        weights of the model are for rows as they are, so predicting needs no scaling; see
+        docs/scale.md.
 
     Returns
     -------

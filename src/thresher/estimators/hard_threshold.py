@@ -97,7 +97,8 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         kept = self._kept(*X.shape)
         evaluation = self._checked_eval_set(eval_set, run)
         targets = self._targets(y)
-        warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
+        rows, owner = MatrixBlock(X, y, None), type(self).__name__
+        warn_of_columns(rows, owner, run.observer, self._column_name)
         scale, learned = self._standardised(targets, weights)
         problem = LeastSquares(X, learned[0], weights, bool(self.fit_intercept))
         solving = SolverRun(

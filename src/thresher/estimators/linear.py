@@ -286,6 +286,11 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
             )
         return evaluation_rows(self._labels(), source.block, run.observer.warn)
 
+    def _column_name(self, column: int) -> str:
+        """Return the name of a column for a message: quoted, or its number."""
+        names = getattr(self, "feature_names_in_", None)
+        return str(column) if names is None else repr(str(names[column]))
+
     # ---- targets and weights of rows in memory -------------------------------------------------
 
     def _targets(self, y: Any) -> Targets:

@@ -22,6 +22,7 @@ from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, Task
 from thresher.model.model import Output
 from thresher.rules import core_args
+from thresher.training.first_rows import column_name
 from thresher.training.fitted import FittedState
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 class WholeMatrixEstimator(LinearEstimator):
     """Base of estimators that need all rows at once; a source is read into memory."""
+
+    _of_columns: tuple[Source, NDArray[np.uint64] | None] | None = None  # while a source is fitted
 
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         if source.multilabel:
@@ -51,9 +54,20 @@ class WholeMatrixEstimator(LinearEstimator):
             others = gather(eval_set, check, source.kinds)
             columns = np.arange(X.shape[1]) if seen is None else seen
             eval_set = (others.matrix_of(columns), tidy(others.labels))
+        self._of_columns = (source, seen)  # for messages
         options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
-        self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
+        try:
+            self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
+        finally:
+            self._of_columns = None
         return self.take(of_source(self._fitted, source, seen, run.names))
+
+    def _column_name(self, column: int) -> str:
+        if self._of_columns is None:
+            return super()._column_name(column)
+        source, seen = self._of_columns
+        key = column if seen is None else int(seen[column])
+        return column_name(source, None, key) if source.rereadable else str(key + source.first)
 
 
 def label_check(task: Task, loss: str, classes: Any) -> Callable[[Block], Any]:

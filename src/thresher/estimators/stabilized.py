@@ -141,7 +141,8 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         given = self._checked_weights(sample_weight, X)
         weights = self._row_weights(y, given)
         evaluation = self._checked_eval_set(eval_set, run)
-        warn_of_columns(MatrixBlock(X, y, None), type(self).__name__, run.observer)
+        rows, owner = MatrixBlock(X, y, None), type(self).__name__
+        warn_of_columns(rows, owner, run.observer, self._column_name)
         solving = self._run((X, targets, weights, evaluation), run)
         self._begin(X, params, len(targets), X.shape[0], solving)
         self._learn(X, targets, weights, given, self.passes, solving)

@@ -32,8 +32,14 @@ class StreamingEstimator(OneRowLearning):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
         self._checked_params()
-        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        rows = self._named_rows(X, y, sample_weight)
         return self._train(rows, eval_set, run, known=self._labels())
+
+    def _named_rows(self, X: Any, y: Any, sample_weight: Any) -> MatrixSource:
+        """Return checked rows as a source that knows the names of the columns."""
+        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        rows.columns = getattr(self, "feature_names_in_", None)
+        return rows
 
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         return self._train(source, eval_set, run, classes=classes)
@@ -63,7 +69,7 @@ class StreamingEstimator(OneRowLearning):
         if self._is_new():
             self._checked_params()
             known = self._labels()
-        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        rows = self._named_rows(X, y, sample_weight)
         return self._learn_once(rows, known=known, **prepare)
 
     def _learn_once(

@@ -8,10 +8,11 @@ import importlib
 from typing import Any
 
 _MODULES = {
+    "column_scales": ("ColumnScaleWarning",),
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
     "report": ("HealthReport", "check"),
     "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
-    "watch": ("ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "NoSignalWarning"),
+    "watch": ("DivergenceWarning", "DivergenceWatch", "NoSignalWarning"),
     "weights": ("ExponentSpread", "exponents"),
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
@@ -118,43 +118,6 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
         float(np.mean(size < 2.0**-126)),
         tuple(columns[(signs == n) & (high == low)].tolist()), width - np.count_nonzero(counts),
     )  # fmt: skip
-
-
-def warning_of(keys: NDArray[Any], values: ArrayLike, factor: float = 1e3) -> str | None:
-    """Return a warning if columns differ so much that one rate does not suit all; else None.
-
-    Parameters
-    ----------
-    keys : array
-        The column of each value.
-    values : array
-        Values of some rows; those that are 0 or not finite are left out.
-    factor : float
-        As in `dynamic_range`.
-
-    Examples
-    --------
-    >>> warning_of(np.array([0, 1, 2]), [1.0, 2.0, 3e7])
-    'column 2 is 1.5e+07 times larger than the median column: scale it ...'
-    """
-    sizes = np.abs(np.asarray(values, np.float64))
-    used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # bad rows are refused when learned
-    columns, at = seen(keys[used], int(keys.max(initial=0)) + 1)
-    high = np.zeros(len(columns))
-    np.maximum.at(high, at, sizes[used])
-    counts = np.bincount(at, minlength=len(columns))[high > 0]
-    columns, high = columns[high > 0], high[high > 0]
-    if len(columns) < 2:
-        return None
-    ratio = high / float(np.sort(high)[(len(high) - 1) // 2])
-    ratio[(ratio < 1) & (counts < 10)] = 1.0  # a few small values do not make a small column
-    with np.errstate(over="ignore", divide="ignore"):
-        odd = int(np.argmax(np.maximum(ratio, 1 / ratio)))
-    if max(ratio[odd], 1 / ratio[odd]) < factor:
-        return None
-    more = int(np.count_nonzero((ratio >= factor) | (ratio <= 1 / factor))) - 1
-    text = str(OddColumn(int(columns[odd]), None, float(ratio[odd])))
-    return text + (f"; {more:,} more columns differ as much" if more else "")
 
 
 def seen(at: NDArray[np.intp], width: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

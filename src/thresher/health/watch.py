@@ -11,10 +11,6 @@ if TYPE_CHECKING:
 _JOINED = 100  # records are joined until they have this many rows
 
 
-class ColumnScaleWarning(UserWarning):
-    """Columns differ so much in size that one rate and one penalty do not suit all of them."""
-
-
 class NoSignalWarning(UserWarning):
     """The labels cannot be predicted from the features better than by the intercept alone."""
 

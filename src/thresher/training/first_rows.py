@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from thresher.health import columns
-from thresher.health.watch import ColumnScaleWarning
+from thresher.data.matrix_source import MatrixSource
+from thresher.data.scaled import ScaledSource
+from thresher.health.column_scales import ColumnScaleWarning, different_column, offset_columns
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.data.matrix_source import MatrixBlock
+    from thresher.data.source import Source
     from thresher.training.kept_rows import KeptRows
     from thresher.training.observer import Observer
+
+NameOf: TypeAlias = Callable[[int], str]
 
 _FIRST_ROWS = 100  # rows whose norms decide a rate
 _CHECKED_ROWS = 500  # most rows in which sizes of columns are compared,
@@ -32,11 +38,106 @@ def norm_of(block: Block | KeptRows) -> float:
     return norm if 0 < norm < math.inf else 1.0
 
 
-def warn_of_columns(block: Block | MatrixBlock, owner: str, observer: Observer) -> None:
-    """Warn if columns in the first rows differ so much in size that one rate does not suit all."""
+def warn_of_columns(
+    block: Block | MatrixBlock, owner: str, observer: Observer, name_of: NameOf | None = None
+) -> bool:
+    """Warn if columns differ so much in size that one rate does not suit all; tell whether it did.
+
+    Parameters
+    ----------
+    block : Block or MatrixBlock
+        Its first rows are examined; of a matrix, also some rows from all its parts.
+    owner : str
+        The estimator or rule.
+    observer : Observer
+        Receives the warning.
+    name_of : callable, optional
+        Returns the name of a column for the message; by default its number.
+    """
     few = len(block.first_values(10)[1])  # values of up to 10 rows
     rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
-    keys, (_, values) = block.first_keys(rows), block.first_values(rows)
-    message = columns.warning_of(keys, values)
-    if message is not None:
-        observer.warn(f"{owner}: {message}", ColumnScaleWarning)
+    for part in (block, block.spread(rows)):
+        if part is not None:
+            found = different_column(part.first_keys(rows), part.first_values(rows)[1])
+            if found is not None:
+                name = str(found.column) if name_of is None else name_of(found.column)
+                observer.warn(ColumnScaleWarning.of(found, name, owner))
+                return True
+    return False
+
+
+def note_of_offsets(source: Source | MatrixSource, block: Any, observer: Observer) -> None:
+    """Tell the observer if most columns of a table are far from zero compared to their spread.
+
+    Every rule then learns faster from centred columns. Rows in memory are left to their owner.
+
+    Parameters
+    ----------
+    source : Source or MatrixSource
+    block : Block
+        Its first rows are examined.
+    observer : Observer
+    """
+    if isinstance(source, MatrixSource | ScaledSource):
+        return
+    found = offset_columns(*_first_rows(block))
+    if found is not None:
+        far, columns, (column, mean, sd) = found
+        name = column_name(source, block, column)
+        observer.tell(
+            "note",
+            message=f"{far:,} of {columns:,} columns are far from zero compared to their spread "
+            f"(column {name}: mean {mean:.3g}, standard deviation {sd:.2g}); with scaled columns "
+            f"(scale: standard) the model may be better",
+        )
+
+
+def _first_rows(block: Any) -> tuple[Any, Any, Any]:
+    few = len(block.first_values(10)[1])  # values of up to 10 rows
+    rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
+    starts, values = block.first_values(rows)
+    return starts, block.first_keys(rows), values
+
+
+class ColumnWatch:
+    """Watches the sizes of columns in a run: in its blocks 1, 2, 4, 8, ..., until it has warned.
+
+    Parameters
+    ----------
+    source : Source or MatrixSource
+    owner : str
+        The estimator or rule.
+    observer : Observer
+        Receives the warning.
+    """
+
+    def __init__(self, source: Source | MatrixSource, owner: str, observer: Observer) -> None:
+        self.source, self.owner, self.observer = source, owner, observer
+        self._blocks, self.told = 0, False
+
+    def see(self, block: Block | MatrixBlock) -> None:
+        """Warn if columns of a block differ too much in size."""
+        self._blocks += 1
+        if not self.told and self._blocks & (self._blocks - 1) == 0:
+            name = partial(column_name, self.source, block)
+            self.told = warn_of_columns(block, self.owner, self.observer, name)
+
+
+def column_name(source: Source | MatrixSource, block: Any, column: int) -> str:
+    """Return the name of a feature for a message: quoted, or its number in the file.
+
+    Parameters
+    ----------
+    source : Source or MatrixSource
+    block : Block or MatrixBlock
+        A block in which the feature occurs.
+    column : int
+        The feature.
+    """
+    if isinstance(source, MatrixSource):
+        return str(column) if source.columns is None else repr(str(source.columns[column]))
+    if not source.named:
+        return str(column + source.first)
+    key = column
+    known = dict(block.names) if not source.rereadable else source.names([key])
+    return repr(known[key]) if key in known else str(key)

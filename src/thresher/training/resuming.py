@@ -167,6 +167,7 @@ def resume(trainer: Trainer) -> bool:
         t.source.reading_state = about
     _check_input(t, about)
     t.begun = t.records.steps > 0
+    t.columns.told = t.columns.told or t.begun  # by the run that wrote the checkpoint
     t.options.observer.tell("resumed", examples=t.records.steps, digest=saved.digest)
     return True
 

@@ -23,7 +23,7 @@ from thresher.training.arriving_classes import add_classes, arrivals, drop_missi
 from thresher.training.capacity import Capacity
 from thresher.training.class_weights import row_weights
 from thresher.training.early_stopping import EarlyStopping
-from thresher.training.first_rows import warn_of_columns
+from thresher.training.first_rows import ColumnWatch, note_of_offsets
 from thresher.training.hooks import Hooks
 from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
@@ -116,6 +116,7 @@ class Trainer:
         self.input_digests = InputDigests()
         once = source.named and not source.rereadable
         self.names = NameCache() if once else None
+        self.columns = ColumnWatch(source, plan.owner, self.options.observer)
         self.early_stopping = EarlyStopping(plan.tol, plan.patience)
         self.pass_tally = self.outputs.tally  # at the start of the pass
         self.valid_digest: int | None = None  # of the validation rows
@@ -283,8 +284,10 @@ class Trainer:
             if scale is not None and scale.sd > 0:  # of rows learned before
                 plan = replace(plan, known_scale=scale.known)
             self.records.expect(*plan.zero_loss(targets, weights))
-        if self.fresh and not self.begun and not RULES[self.plan.rule].scales_columns:
-            warn_of_columns(block, self.plan.owner, self.options.observer)
+        if self.fresh and not RULES[self.plan.rule].scales_columns:
+            self.columns.see(block)
+        if self.fresh and not self.begun and block.rows:
+            note_of_offsets(self.source, block, self.options.observer)
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared

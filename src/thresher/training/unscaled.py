@@ -35,8 +35,9 @@ def check_scaled(source: Any, params: Mapping[str, Any], owner: str) -> None:
 def unscaled(state: FittedState, source: Any) -> FittedState:
     """Return the state with each weight divided by the scale of its column.
 
-    So the model predicts rows that are not scaled. Its training cannot continue. Certificates are
-    about the scaled rows, and are left out.
+    What was subtracted from the columns changes the intercepts. So the model predicts rows that are
+    not scaled. Its training cannot continue. Certificates are about the scaled rows, and are left
+    out.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def unscaled(state: FittedState, source: Any) -> FittedState:
         with np.errstate(over="ignore", under="ignore"):
             weights = output.weights.astype(np.float64) / source.scales.of(output.keys)
         kept = weights != 0  # a weight may be too small for a number
-        outputs.append(Output(output.keys[kept], weights[kept], output.intercept))
+        shift = float(source.scales.centres_of(output.keys) @ weights)
+        outputs.append(Output(output.keys[kept], weights[kept], output.intercept - shift))
     extras = {name: fact for name, fact in state.all_extras().items() if name != "certificates"}
     refit = state.refit
     if refit is not None and refit.outputs is not None:

@@ -13,7 +13,7 @@ from thresher.cli.options.grid import grid_of
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import task_of
 from thresher.cli.options.values import bytes_of
-from thresher.cli.render.progress import progress_for
+from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.cli.render.search_progress import SearchTable
 from thresher.cli.render.search_result import SearchResult
 from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
@@ -68,7 +68,8 @@ def _tune(options: TuneOptions) -> None:
     search = Search(estimator, splits, SumScores(splits, named), limit, threads, table.tell)
     table.search = search
     try:
-        found = search.go(search.plan(points))
+        with warnings_shown(observer):
+            found = search.go(search.plan(points))
     finally:
         table.close()
     result = SearchResult(points, found, scoring, search, source, time.perf_counter() - began)

@@ -235,9 +235,11 @@ Scale = Annotated[
     typer.Option(
         "--scale",
         metavar="HOW",
-        help="Divide each column before learning: variance: by its root mean square. max: by its "
-        "largest absolute value. The data are read once more. The weights of the model are for "
-        "columns as they are. The rule one-pass does not need it. Default: no scaling.",
+        help="standard: centre columns that have values in half of the rows or more, and divide "
+        "them by their standard deviation; divide others by their root mean square. variance: "
+        "divide all by their root mean square. max: by their largest absolute value. The data are "
+        "read once more. The weights of the model are for columns as they are. Default: no "
+        "scaling.",
         rich_help_panel=LEARNING,
         show_default=False,
     ),

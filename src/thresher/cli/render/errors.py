@@ -10,6 +10,7 @@ from thresher.errors import (
     Setting,
     SplitError,
 )
+from thresher.health.column_scales import ColumnScaleWarning
 
 # Options by function and parameter, where the option is not `--` and the parameter's name.
 # None: any function.
@@ -28,7 +29,9 @@ _VALUES = {("task", "regression"): "--loss squared"}  # another option has the s
 # Messages about labels of two classes.
 TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"
 OTHER_LABELS = "use --multiclass for other classes, or --loss squared for numbers"
+_SCALE = "use --scale standard, or --rule one-pass, which does not depend on the scale"
 _HINTS = {  # replace the hint of the error
+    ColumnScaleWarning: _SCALE,
     BalanceError: "give CLASS:WEIGHT,...",
     LabelError: OTHER_LABELS,
     SplitError: "use fewer --folds",
