@@ -94,8 +94,8 @@ def test_bad_tables(tmp_path):
     data.write_text("a,b\n1,1\n")
     line = told(tmp_path, data)
     assert line.startswith(f"{data}: which column is the label? none is label, y, target or class")
-    data.write_text("a,label\n1,yes\n2,no\n")
-    assert told(tmp_path, data).startswith(f"{data}:2: the label is 'yes'; labels must be")
+    data.write_text("a,label\n1,7\n2,3\n")
+    assert told(tmp_path, data).startswith(f"{data}:2: the label is 7; labels must be")
 
 
 def test_the_message_names_the_bad_file_of_several(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect as inspection
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -75,8 +76,19 @@ def main() -> None:
     from thresher.cli.render.errors import shell_message
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
+    others = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if issubclass(category, UserWarning):
+            text = message if isinstance(message, str) else shell_message(message)
+            print(f"warning: {text}", file=sys.stderr)
+        else:
+            others(message, category, *where)
+
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = show
+            app()
     except ParameterError as error:
         print(shell_message(error), file=sys.stderr)
         raise SystemExit(2) from None

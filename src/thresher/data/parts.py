@@ -7,7 +7,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import open_streams, paths
-from thresher.data.bad_lines import BadLines, BadRow
+from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.byte_stream import BinaryStream
 from thresher.data.detect import detect_format
@@ -47,6 +47,7 @@ class BlockRequest:
     names: bool | str | _core.WantedNames = False
     order: tuple[int, int] | None = None
     kinds: Mapping[str, str] | None = None
+    labelled: bool = False
 
     @property
     def keys(self) -> bool | NDArray[np.uint64]:
@@ -100,6 +101,19 @@ class Part(ABC):
     def kinds(self) -> dict[str, str]:
         """Return the kinds of the columns of this part and the parts before it."""
         return {}
+
+    def settled(self, reading: ReadOptions) -> ReadOptions:
+        """Return the options of reading with what the input decided, as far as it is known."""
+        return reading
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the input."""
+        return []
+
+    def label_words(self) -> tuple[str, ...]:
+        """Return some labels, if they are known to be words before reading."""
+        return ()
 
     @abstractmethod
     def blocks(
@@ -298,56 +312,6 @@ class CachePart(FilePart):
             return {}
 
 
-class TablePart(FilePart):
-    """A CSV, Parquet or Arrow file; or a span of the rows of a Parquet file."""
-
-    def __init__(
-        self,
-        name: str,
-        format: str,
-        reading: ReadOptions,
-        kinds: ColumnKinds,
-        span: Span | None = None,
-    ) -> None:
-        from thresher.data.tables import TableColumns, TableSource
-
-        super().__init__(name, span)
-        columns = TableColumns(
-            label=reading.label,
-            weight=reading.weight,
-            text=reading.text,
-            ngrams=reading.ngrams,
-            ignore=reading.ignore,
-            label_needed=reading.labelled,
-        )
-        self.table = TableSource(name, format, columns, reading.bits, kinds=kinds, span=span)
-        self.named = not self.table.numbered
-
-    def kinds(self) -> dict[str, str]:
-        """Return the kinds of columns; all parts of a source share them."""
-        self.table.find_kinds()
-        return self.table.kinds.found
-
-    def blocks(
-        self,
-        number: int,
-        after: Position | None,
-        reading: ReadOptions,
-        bad_lines: BadLines,
-        wanted: BlockRequest,
-    ) -> Iterator[Block]:
-        """Read batches of the table."""
-
-        def leave_out(row: BadRow) -> None:
-            bad_lines.add(number, row.line, str(row), row.text.encode())
-
-        begin = None if after is None else replace(after, file=0)
-        kinds = ColumnKinds(wanted.kinds, fixed=True) if wanted.kinds else None
-        on_bad = leave_out if reading.keeps_going else None
-        for block in self.table.blocks(begin, wanted.dtype, wanted.keys, on_bad, kinds):
-            yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
-
-
 class IteratorPart(Part):
     """An iterator of batches or of examples, or a function that returns one."""
 
@@ -387,9 +351,11 @@ def _is_paths(files: Any) -> bool:
 
 def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:
     """Return the part of a file or a span of it; the format is given, or else detected."""
-    format = reading.format or detect_format(name)
+    format = reading.format or detect_format(name, "csv" if reading.columns else None)
     if FORMATS[format].kind == "text":
         return TextPart(name, format, reading, span)
     if FORMATS[format].kind == "cache":
         return CachePart(name, span)
+    from thresher.data.table_part import TablePart
+
     return TablePart(name, format, reading, kinds, span)

@@ -7,7 +7,6 @@ import contextlib
 import gzip
 import lzma
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
@@ -80,7 +79,8 @@ def write(
 def _blocks(
     source: Source, names: bool, see: Callable[[Block], None] | None, dtype: str
 ) -> Iterator[Block]:
-    for block in source.blocks(dtype=dtype, names=names and source.named):
+    # A cache is for training; other files may have rows without a label.
+    for block in source.blocks(dtype=dtype, names=names and source.named, labelled=names):
         yield block
         if see is not None:
             see(block)
@@ -91,7 +91,7 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str)
     writer = _core.CacheWriter(path, cache_about(source, dtype))
     try:
         for block in blocks:
-            if block.words is not None:
+            if block.words is not None or block.sets is not None:
                 raise DataError(f"{block.place(0)}: labels are words; a cache needs numbers")
             writer.add(block.native)
             rows += block.rows
@@ -119,7 +119,7 @@ def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | 
 
 
 def _options(source: Source, dtype: str) -> dict[str, Any]:
-    reading = asdict(source.reading) | {"named": source.named, "first": source.first}
+    reading = source.reading.plain() | {"named": source.named, "first": source.first}
     del reading["threads"]
     return reading | {"kinds": source.kinds, "dtype": dtype}
 
@@ -132,7 +132,7 @@ def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str)
     rows = 0
     with written_whole(path) as file, _compressed(file, path) as out:
         for block in blocks:
-            if block.words is not None:
+            if block.words is not None or block.sets is not None:
                 raise DataError(f"{block.place(0)}: labels are words; {format} needs numbers")
             try:
                 if FORMATS[format].named:
@@ -186,7 +186,7 @@ def _arrow() -> Any:
 
 def _targets(block: Block, pa: Any) -> dict[str, Any]:
     """Return the columns of labels and weights."""
-    if block.native.label_starts is not None:
+    if block.labels is None:
         starts, values = block.label_sets()
         label = pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), pa.array(values))
     else:

@@ -72,7 +72,7 @@ def _of_source(model: Model, source: Any) -> ScoredRows:
     else:
         kind = ManyClasses(model.classes)
     raws, truths = list[NDArray[np.float64]](), list[NDArray[Any]]()
-    for block, raw in model.raw_blocks(source):
+    for block, raw in model.raw_blocks(source, labelled=True):
         targets = kind.targets(block)
         raws.append(raw)
         if model.multilabel:

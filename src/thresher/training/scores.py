@@ -217,7 +217,7 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
     classes = model.classes
     if model.multilabel:
         tally = ScoreTally(named, model.loss, 2)
-        for block, raw in model.raw_blocks(source):
+        for block, raw in model.raw_blocks(source, labelled=True):
             correct = _correct(model, block, raw)
             tally.add(
                 np.where(correct, 1.0, -1.0)[:, None], np.ones(block.rows, np.intp), block.weights
@@ -225,7 +225,7 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
         return tally.result()
     tally = ScoreTally(named, model.loss, 0 if classes is None else len(classes))
     labels = NumericLabels(model.loss) if classes is None else ManyClasses(classes)
-    for block, raw in model.raw_blocks(source):
+    for block, raw in model.raw_blocks(source, labelled=True):
         targets = labels.targets(block)
         tally.add(raw, targets[0] if classes is None else targets.single(), block.weights)
     return tally.result()

@@ -14,6 +14,7 @@ from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.comparison import Comparison
 from thresher.comparison import compare as compare_rules
 from thresher.comparison.rows import gathered
@@ -53,6 +54,10 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
     check_outputs(results, {"--checkpoint": options.checkpoint, "--on-bad-line": quarantine})
     task = _task(options)
     train, test = _source(options, options.data), None
+    if task == "classification":
+        options = with_word_classes(
+            options, train, lambda note: None if options.quiet else print(note, file=sys.stderr)
+        )
     if options.test:
         reading = dict(options.reading)
         if reading.get("on_bad_line", "error") != "error":  # the quarantine is for training rows

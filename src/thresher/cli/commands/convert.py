@@ -21,6 +21,9 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
     to = to or format_of(output)
     source = scan(data, **reading)
     source.refuse_outputs(output)
+    for note in source.notes:
+        if not quiet:
+            print(note, file=sys.stderr)
     rows = write(source, output, to)
     if source.bad_lines.warning:
         print(f"warning: {source.bad_lines.warning}", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -17,6 +18,7 @@ from thresher.cli.render.search_progress import SearchTable
 from thresher.cli.render.search_result import SearchResult
 from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.make_cache import cached
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -48,6 +50,7 @@ def _tune(options: TuneOptions) -> None:
     task, grid, scoring, limit = _checked(options)
     observer = progress_for(quiet=True, as_json=False, passes=options.passes or 1)
     source = opened(options, observer, options.model, options.html)
+    options = with_word_classes(options, source, _printer(options.quiet or options.json))
     _check_reading(options, source)
     spec = specification_of(options, task)
     estimator, named = estimator_of(spec), scores_named(scoring, task)
@@ -71,6 +74,11 @@ def _tune(options: TuneOptions) -> None:
     result = SearchResult(points, found, scoring, search, source, time.perf_counter() - began)
     result.write(options)
     result.report(options)
+
+
+def _printer(quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints a note on standard error."""
+    return lambda note: None if quiet else print(note, file=sys.stderr)
 
 
 # ---- before rows are read ------------------------------------------------------------------------
