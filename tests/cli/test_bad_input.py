@@ -302,9 +302,8 @@ def test_binary_files_are_not_tables(tmp_path):
         (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', but the classes are"),
         (["1", "2"], ["--classes", "a,b"], 2, "the label 1 is not among the classes a, b"),
         (["", "1"], ["--classes", "a,b"], 2, "the row has no label"),
-        (["", "b"], [], 2, "the row has no label"),
+        (["", "b", "a"], [], 2, "the row has no label"),
         (["", "b"], ["--loss", "squared"], 2, "the row has no label"),
-        (["a", "b"], [], 2, "the label is 'a'; labels must be -1 and 1"),
     ],
 )
 @pytest.mark.parametrize("rule", ["ftrl", "coordinate-descent"])
@@ -313,7 +312,7 @@ def test_missing_labels_and_labels_of_mixed_kinds(tmp_path, labels, options, whe
     data = tmp_path / "rows.csv"
     data.write_text("x,label\n" + "".join(f"1,{label}\n" for label in labels))
     done = called("train", data, "-m", tmp_path / "m", "--rule", rule, *options, code=1)
-    assert done.stderr.startswith(f"{data}:{where}: {what}")
+    assert done.stderr.splitlines()[-1].startswith(f"{data}:{where}: {what}")
     assert done.stderr.count("\n") == 1
 
 

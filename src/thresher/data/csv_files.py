@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -76,7 +77,7 @@ def read_csv(
             ),
         }
         try:
-            with csv.open_csv(stream, **options) as reader:
+            with csv.open_csv(_WholeReads(stream), **options) as reader:
                 for table in cut(reader, rows):
                     on_read(stream.raw_position)
                     yield _split(table) if layout.tagged else table.rename_columns(layout.names)
@@ -89,6 +90,27 @@ def read_csv(
                 parameter="encoding",
                 hint=("name another one with ", setting("encoding")),
             ) from None
+
+
+class _WholeReads(io.RawIOBase):
+    """A stream whose reads return as many bytes as requested, unless it ends.
+
+    A pipe returns fewer; Arrow would refuse rows that are longer than two such reads.
+    """
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.stream = stream
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; return the number of bytes."""
+        room, filled = memoryview(buffer).cast("B"), 0
+        while filled < len(room) and (got := self.stream.readinto(room[filled:])):
+            filled += got
+        return filled
 
 
 def _explained(path: str, layout: CsvLayout, what: str) -> InputError:

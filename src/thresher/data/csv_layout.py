@@ -133,7 +133,7 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     >>> layout.delimiter, layout.header, layout.names
     (',', False, ('0', '1', '2'))
     """
-    text, encoding = _head(path, options.encoding)
+    text, encoding, complete = _head(path, options.encoding)
     if not text.strip():
         return CsvLayout(names=options.columns, encoding=encoding)
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
@@ -143,6 +143,8 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     rows = _parsed(path, text, delimiter, quotes)
     if not rows:
         raise DataError(f"{path}: a row is longer than {_LONGEST >> 10} KiB")
+    if not complete and len(rows) > 2:  # the last row may be cut off
+        rows = rows[:-1]
     first, below = rows[0], rows[1:]
     layout = CsvLayout(delimiter, encoding=encoding, quotes=quotes, heads=first)
     if options.columns:
@@ -206,8 +208,8 @@ def _without_header(
 # ---- the head ------------------------------------------------------------------------------------
 
 
-def _head(path: str, encoding: str | None) -> tuple[str, str]:
-    """Return the complete lines at the beginning of a file, and the encoding."""
+def _head(path: str, encoding: str | None) -> tuple[str, str, bool]:
+    """Return the first lines of a file, their encoding, and whether they are the whole file."""
     size = _HEAD
     raw = peek_bytes(path, size)
     found = encoding or ("utf-16" if raw.startswith(_UTF16) else "utf-8")
@@ -217,11 +219,11 @@ def _head(path: str, encoding: str | None) -> tuple[str, str]:
     text = raw.decode(found, "replace").removeprefix("\ufeff")
     if len(raw) >= size:
         text = text[: text.rfind("\n") + 1] or text
-    return text.lstrip("\r\n"), found
+    return text.lstrip("\r\n"), found, len(raw) < size
 
 
 def _parsed(path: str, text: str, delimiter: str, quotes: bool) -> tuple[tuple[str, ...], ...]:
-    """Return the first rows of a text; without the last one if it is cut off by the head."""
+    """Return the first rows of a text."""
     style = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=delimiter, quoting=style)

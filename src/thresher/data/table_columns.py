@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from thresher.errors import DataError, InputError, setting
 
-__all__ = ["AUTO", "TableColumns"]
+__all__ = ["AUTO", "USUAL_LABELS", "TableColumns"]
 
 AUTO = "auto"  # in `text`: strings that look like text are text
-_LABELS = ("label", "y", "target", "class")
+USUAL_LABELS = ("label", "y", "target", "class")
 _POSITION = re.compile(r"-?\d+")
 
 
@@ -89,7 +89,9 @@ class TableColumns:
         """Tell whether columns that look like text are text."""
         return AUTO in self.text and AUTO not in names
 
-    def labels_in(self, source: str, names: list[str]) -> tuple[str, ...]:
+    def labels_in(
+        self, source: str, names: list[str], cells: Sequence[str] = ()
+    ) -> tuple[str, ...]:
         """Return the columns of labels; raise an error if there is none, and one is needed.
 
         Parameters
@@ -98,6 +100,8 @@ class TableColumns:
             The file, for errors.
         names : list of str
             The columns of the table.
+        cells : sequence of str
+            The first row, for an error about a table without names.
         """
         if self.label is not None:
             one = _name_of(self.label, names)
@@ -107,18 +111,25 @@ class TableColumns:
             if several or not self.label_needed:
                 return several
             raise self._no_label(source, names)
-        usual = [name for name in names if name in _LABELS and name not in self.ignore]
+        usual = [name for name in names if name in USUAL_LABELS and name not in self.ignore]
+        if not usual and self.label_needed:  # Class, TARGET
+            usual = [
+                name for name in names if name.lower() in USUAL_LABELS and name not in self.ignore
+            ]
         if len(usual) == 1:
             return (usual[0],)
         if not usual and not self.label_needed:
             return ()
-        found = f"{' and '.join(usual)} could be" if usual else f"none is {_or(_LABELS)}"
+        found = f"{' and '.join(usual)} could be" if usual else f"none is {_or(USUAL_LABELS)}"
         raise InputError(
             f"which column is the label? {found}",
             place=source,
             parameter="label",
             allowed=f"one of {', '.join(names)}",
-            hint=("name it with ", setting("label"), " (-1 is the last column); ", _listed(names)),
+            hint=(
+                *("name it with ", setting("label"), ", or ", setting("label", "-1")),
+                f" for the last column; {_listed(names, cells)}",
+            ),
         )
 
     def _no_label(self, source: str, names: list[str]) -> Exception:
@@ -157,6 +168,8 @@ def _or(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:50]) + (", ..." if len(names) > 50 else "")
-    return f"the columns are {shown}"
+def _listed(names: list[str], cells: Sequence[str] = ()) -> str:
+    words = names[:50]
+    if cells:  # names that say nothing
+        words = [f"{name} ({cell[:12]})" for name, cell in zip(words, cells, strict=False)]
+    return f"the columns are {', '.join(words)}" + (", ..." if len(names) > 50 else "")

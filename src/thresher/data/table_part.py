@@ -11,7 +11,7 @@ from thresher.data.csv_layout import CsvOptions
 from thresher.data.parts import BlockRequest, FilePart
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.spans import Span
-from thresher.data.table_columns import TableColumns
+from thresher.data.table_columns import USUAL_LABELS, TableColumns
 from thresher.data.tables import TableSource
 
 __all__ = ["TablePart"]
@@ -62,9 +62,12 @@ class TablePart(FilePart):
         if names is None:
             return reading
         columns, labels = self.table.use(names)
+        label = reading.label
+        if label is not None or (labels and not set(labels) <= set(USUAL_LABELS)):
+            label = ",".join(labels) or label
         known = replace(
             reading,
-            label=None if reading.label is None else ",".join(labels) or reading.label,
+            label=label,
             weight=columns.weight,
             text=tuple(columns.text),
             ignore=tuple(columns.ignore),

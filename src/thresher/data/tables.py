@@ -159,7 +159,7 @@ class TableSource:
                 warn_of_strings(self.file, name, column)
         if len(labels) == 1 and found.get(labels[0]) == "string":
             label = single(table.column(labels[0]))
-            self.words = tuple(filter(None, label.slice(0, 1000).unique().to_pylist()))
+            self.words = tuple(filter(None, label.unique().to_pylist()))
         if columns.multilabel and len(labels) == 1:
             self._find_separator(table, kinds)
             if self.format == "csv":
@@ -179,7 +179,10 @@ class TableSource:
         if self._use is None or self._use[0] != tuple(names):
             check_unique(self.file, names)
             columns = self.columns.located(self.file, names)
-            self._use = tuple(names), columns, columns.labels_in(self.file, names)
+            layout = self.layout
+            nameless = layout is not None and layout.rows and not layout.header
+            cells = layout.rows[0] if nameless and layout is not None else ()
+            self._use = tuple(names), columns, columns.labels_in(self.file, names, cells)
         return self._use[1:]
 
     @property

@@ -31,7 +31,7 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
     words = source.label_words()
     if not words:
         return options
-    tell(f"the labels are words ({_listed(words)}): each different word is a class")
+    tell(f"the labels are words, such as {_listed(words)}: each different word is a class")
     return replace(given, multiclass=True)  # type: ignore[no-any-return]
 
 
