@@ -30,6 +30,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _MISSING = ("", "NA", "N/A", "null", "NULL", "None", "?", "nan", "NaN")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
+_WHOLE = re.compile(r'"(?:[^"]|"")*"')  # a quoted cell
 _LONG = 5  # words of a text, about
 _FEW = 0.2  # share of distinct values among labels, at most
 UNBROKEN = "\x01"  # a delimiter that does not occur: each line is one cell
@@ -85,6 +86,8 @@ class CsvLayout:
         The first rows.
     note : str
         What was found out, for the user; empty if the file is as usual.
+    empty : bool
+        Whether the file has no rows.
     """
 
     delimiter: str = ","
@@ -97,11 +100,7 @@ class CsvLayout:
     tagged: bool = False
     rows: tuple[tuple[str, ...], ...] = ()
     note: str = ""
-
-    @property
-    def empty(self) -> bool:
-        """Whether the file has no rows."""
-        return not self.rows
+    empty: bool = False
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return the different values of a column in the first rows, if they are words."""
@@ -135,7 +134,7 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     """
     text, encoding, complete = _head(path, options.encoding)
     if not text.strip():
-        return CsvLayout(names=options.columns, encoding=encoding)
+        return CsvLayout(names=options.columns, encoding=encoding, empty=True)
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
         return _of_tags(text, encoding)
     delimiter = options.delimiter or _delimiter(text)
@@ -148,9 +147,10 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     first, below = rows[0], rows[1:]
     layout = CsvLayout(delimiter, encoding=encoding, quotes=quotes, heads=first)
     if options.columns:
-        return _with_given_names(path, layout, options, first, below)
+        found = _with_given_names(path, layout, options, first, below)
+        return replace(found, empty=complete and not found.rows)
     if options.header or (options.header is None and _is_header(path, first, below, like)):
-        return replace(layout, names=first, rows=below)
+        return replace(layout, names=first, rows=below, empty=complete and not below)
     return _without_header(path, replace(layout, header=False, heads=()), rows, options.header)
 
 
@@ -259,9 +259,17 @@ def _has_quotes(text: str, delimiter: str) -> bool:
     if delimiter != "\t":
         return True
     cells = [cell for line in text.splitlines()[:_ROWS] for cell in line.split(delimiter)]
-    quoted = [cell for cell in cells if cell.startswith('"')]
-    whole = re.compile(r'"(?:[^"]|"")*"')
-    return bool(quoted) and all(whole.fullmatch(cell) for cell in quoted)
+    opened = [cell for cell in cells if cell.startswith('"')]
+    if not opened:
+        return False
+    if _is_even(_parsed("", text, delimiter, False)):
+        return all(_WHOLE.fullmatch(cell) for cell in opened)
+    return _is_even(_parsed("", text, delimiter, True)[:-1])
+
+
+def _is_even(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether all rows have the same number of cells."""
+    return len({len(row) for row in rows}) == 1
 
 
 # ---- the header ----------------------------------------------------------------------------------
