@@ -87,7 +87,7 @@ def main() -> None:
 
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = show
+            warnings.showwarning = show  # type: ignore[assignment]
             app()
     except ParameterError as error:
         print(shell_message(error), file=sys.stderr)

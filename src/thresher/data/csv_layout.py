@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, ParameterError, setting
@@ -224,8 +225,8 @@ def _head(path: str, encoding: str | None) -> tuple[str, str, bool]:
 
 def _parsed(path: str, text: str, delimiter: str, quotes: bool) -> tuple[tuple[str, ...], ...]:
     """Return the first rows of a text."""
-    style = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     lines = io.StringIO(text, newline="")
+    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=delimiter, quoting=style)
     rows: list[tuple[str, ...]] = []
     try:

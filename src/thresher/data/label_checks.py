@@ -82,7 +82,7 @@ def missing(label: Any) -> str:
 def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell for each label of an array whether it is missing: NaN or None."""
     if labels.dtype.kind == "f":
-        return np.isnan(labels)
+        return np.asarray(np.isnan(labels), bool)
     if labels.dtype.kind != "O":
         return np.zeros(len(labels), bool)
     return np.array([bool(missing(label)) for label in labels.tolist()], bool)

@@ -97,11 +97,13 @@ def columns_as_labels(columns: Mapping[str, Any]) -> dict[str, Any]:
     for at, (name, column) in enumerate(columns.items()):
         if not is_number(column.type) and not arrow("reading").types.is_null(column.type):
             raise ParameterError(f"column '{name}' of labels must hold 0 and 1: {column.type}")
-        rows, values = numbers_of(name, column) if is_number(column.type) else ([], np.zeros(0))
+        if not is_number(column.type):  # only nulls
+            continue
+        rows, values = numbers_of(name, column)
         bad = np.flatnonzero((values != 0) & (values != 1))
         if len(bad):
             raise BadCells(
-                np.asarray(rows)[bad], name,
+                rows[bad], name,
                 lambda i, values=values, bad=bad: f"expected 0 or 1; found {values[bad[i]]:g}",  # type: ignore[misc]
             )  # fmt: skip
         marks[rows, at] = values == 1
