@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from thresher import FTRLClassifier, scan
+from thresher.data.writing import write
 from thresher.errors import DataError, InputError, ParameterError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
@@ -153,3 +154,25 @@ def test_the_same_model_as_in_python(tmp_path):
         np.testing.assert_array_equal(fitted.coef_, expected.coef_)
         predicted = fitted.predict(scan(path, multilabel=True, bits=2, **options))
         np.testing.assert_array_equal(predicted.toarray(), expected.predict(X))
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_words_in_a_cache(tmp_path, multilabel):
+    cells = ["b;a", "", "a", "c;b"] if multilabel else ["b", "a", "c", "a"]
+    path = csv_file(
+        tmp_path, "x,label\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    )
+    source = scan(path, multilabel=multilabel)
+    write(source, str(tmp_path / "rows.cache"), "cache")
+    again = scan(tmp_path / "rows.cache", multilabel=multilabel)
+    assert sets(again) == sets(source)
+    assert again.labels().tolist() == ["a", "b", "c"]
+    (other,) = again.blocks()
+    if not multilabel:
+        assert other.labels.tolist() == cells
+        assert again.label_words() == ("a", "b", "c")
+
+
+def test_words_of_a_pipe_cannot_be_cached(tmp_path):
+    with pytest.raises(DataError, match="labels are words; a cache of rows that can be read only"):
+        write(scan(iter([({"x": 1}, "a"), ({"x": 2}, "b")])), str(tmp_path / "x.cache"), "cache")

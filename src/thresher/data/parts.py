@@ -18,6 +18,7 @@ from thresher.data import open_streams, paths
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.byte_stream import BinaryStream
+from thresher.data.cached_words import worded, words_in
 from thresher.data.detect import detect_format
 from thresher.data.formats import FORMATS
 from thresher.data.read_options import ColumnKinds, ReadOptions
@@ -266,6 +267,7 @@ class CachePart(FilePart):
         self._blocks = (span or Span(0, self.reader.blocks)).within(
             name, self.reader.blocks, "blocks"
         )
+        self._words = words_in(self.reader.about)
         options = self._options()
         self.named = self.reader.named or bool(options.get("named"))
         self.first = 1 if options.get("first") == 1 else 0
@@ -296,7 +298,11 @@ class CachePart(FilePart):
             raw = (self.size or 0) * (at + 1) // count
             if places is not None and at + 1 < count:  # in stored order, the reader prefetches
                 self.reader.prefetch(first + int(places[at + 1]), wanted.dtype, named)
-            yield Block(native, self.name, end, raw=raw)
+            yield Block(native, self.name, end, raw=raw, **worded(native, self._words))
+
+    def label_words(self) -> tuple[str, ...]:
+        """Return some labels, if they are words."""
+        return () if self._words is None else tuple(self._words[:100].tolist())
 
     @property
     def size(self) -> int | None:

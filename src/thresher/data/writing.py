@@ -15,6 +15,7 @@ from thresher import _core
 from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
+from thresher.data.cached_words import numbered, words_of
 from thresher.data.formats import FORMATS, compression_of, suffix_of
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, setting
@@ -88,12 +89,11 @@ def _blocks(
 
 def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str) -> int:
     rows = 0
-    writer = _core.CacheWriter(path, cache_about(source, dtype))
+    words = words_of(source)
+    writer = _core.CacheWriter(path, cache_about(source, dtype, words))
     try:
         for block in blocks:
-            if block.words is not None or block.sets is not None:
-                raise DataError(f"{block.place(0)}: labels are words; a cache needs numbers")
-            writer.add(block.native)
+            writer.add(numbered(block, words))
             rows += block.rows
         writer.finish(source.sketch)
     except BaseException:
@@ -102,9 +102,9 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str)
     return rows
 
 
-def cache_about(source: Source, dtype: str) -> str:
-    """Return the header of a cache of a source: its files and the options of reading."""
-    return cache.about(_local(source), _options(source, dtype))
+def cache_about(source: Source, dtype: str, words: list[str] | None = None) -> str:
+    """Return the header of a cache of a source: its files, the options of reading, and words."""
+    return cache.about(_local(source), _options(source, dtype), words)
 
 
 def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | None:
