@@ -94,8 +94,8 @@ def test_bad_tables(tmp_path):
     data.write_text("a,b\n1,1\n")
     line = told(tmp_path, data)
     assert line.startswith(f"{data}: which column is the label? none is label, y, target or class")
-    data.write_text("a,label\n1,yes\n2,no\n")
-    assert told(tmp_path, data).startswith(f"{data}:2: the label is 'yes'; labels must be")
+    data.write_text("a,label\n1,7\n2,3\n")
+    assert told(tmp_path, data).startswith(f"{data}:2: the label is 7; labels must be")
 
 
 def test_the_message_names_the_bad_file_of_several(tmp_path):
@@ -302,9 +302,8 @@ def test_binary_files_are_not_tables(tmp_path):
         (["1", "b"], ["--classes", "1,2"], 2, "the label is the word '1', but the classes are"),
         (["1", "2"], ["--classes", "a,b"], 2, "the label 1 is not among the classes a, b"),
         (["", "1"], ["--classes", "a,b"], 2, "the row has no label"),
-        (["", "b"], [], 2, "the row has no label"),
+        (["", "b", "a"], [], 2, "the row has no label"),
         (["", "b"], ["--loss", "squared"], 2, "the row has no label"),
-        (["a", "b"], [], 2, "the label is 'a'; labels must be -1 and 1"),
     ],
 )
 @pytest.mark.parametrize("rule", ["ftrl", "coordinate-descent"])
@@ -312,7 +311,8 @@ def test_missing_labels_and_labels_of_mixed_kinds(tmp_path, labels, options, whe
     pytest.importorskip("pyarrow", reason="needs the extra arrow")
     data = tmp_path / "rows.csv"
     data.write_text("x,label\n" + "".join(f"1,{label}\n" for label in labels))
-    done = called("train", data, "-m", tmp_path / "m", "--rule", rule, *options, code=1)
+    run = ["--rule", rule, "--quiet", *options]
+    done = called("train", data, "-m", tmp_path / "m", *run, code=1)
     assert done.stderr.startswith(f"{data}:{where}: {what}")
     assert done.stderr.count("\n") == 1
 

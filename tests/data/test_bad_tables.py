@@ -31,7 +31,7 @@ def small(monkeypatch):
         ("a,y\n1,1\n2,inf\n", r":3: column 'y': inf is not"),
         ("a,y\n1e60,1\n", r":2: column 'a': 1e\+60 is too large for float32"),
         ("a,a,y\n1,1,1\n", r": two columns are named 'a'"),
-        (b"a,y\n\xff,1\n", r"data.csv: .*UTF8"),
+        (b"a,y\n1,1\n\xff,1\n", r":3: column 'a': .*is not UTF-8; .* encoding='latin-1'"),
         ('a,y\n1,1\n"' + "2,1\n" * 200_000, r": a row is longer than 256 KiB, or a quote is never"),
     ],
 )

@@ -174,5 +174,5 @@ def test_kinds_may_be_given(files):
     assert source.kinds == {"color": "string", "x": "number", "y": "number"}
     (block,) = source.blocks(names=True)
     assert {name for _, name in block.names} == {"color^1", "color^2", "x"}
-    with pytest.raises(ParameterError, match="the kind of column 'color' is 'text'"):
-        scan(files / "numbers.csv", kinds={"color": "text"})
+    with pytest.raises(ParameterError, match="the kind of column 'color' is 'word'"):
+        scan(files / "numbers.csv", kinds={"color": "word"})

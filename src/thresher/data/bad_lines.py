@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import naming
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -69,12 +69,15 @@ class BadRow:
         What is wrong with it.
     text : str
         The row, as far as it is known.
+    cause : InputError, optional
+        An error with facts, to be raised instead of one without.
     """
 
     file: str
     line: int
     what: str
     text: str = ""
+    cause: InputError | None = None
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.what}"
@@ -84,7 +87,8 @@ def report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
     """Call a function for each bad row; without a function, raise DataError for the first."""
     for row in bad:
         if on_bad is None:
-            raise DataError(str(row))
+            place = f"{row.file}:{row.line}"
+            raise DataError(str(row)) if row.cause is None else row.cause.at(place)
         on_bad(row)
 
 
@@ -182,10 +186,13 @@ class RaggedLines:
     Parameters
     ----------
     path : str
+    header : bool
+        Whether the first line is not a row.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, header: bool = True) -> None:
         self.path = path
+        self._first = 2 if header else 1  # the line of the first row
         self._ahead: deque[BadRow] = deque()
         self._taken = 0
 
@@ -197,8 +204,8 @@ class RaggedLines:
         """Return the line of each of the next rows, given by their numbers from 0."""
         # Before row k: the header, k rows, and each ragged line with at most k rows before it.
         ahead = np.array([bad.line for bad in self._ahead], np.int64)
-        rows_before = ahead - 2 - self._taken - np.arange(len(ahead))
-        return rows + 2 + self._taken + np.searchsorted(rows_before, rows, side="right")
+        rows_before = ahead - self._first - self._taken - np.arange(len(ahead))
+        return rows + self._first + self._taken + np.searchsorted(rows_before, rows, side="right")
 
     def take(self, line: int | None) -> list[BadRow]:
         """Remove and return the ragged lines up to a line; None: all of them."""

@@ -71,6 +71,9 @@ class Block:
         Bytes on disk that were read up to here, of all files.
     counted : int
         The byte of the file from which lines are counted: the beginning of its span.
+    sets : pair of arrays, optional
+        Any number of labels per row that are strings: where each row's labels begin, and the
+        labels; `native` has no labels then.
     """
 
     native: _core.Block
@@ -80,6 +83,7 @@ class Block:
     lines: NDArray[np.int64] | None = None
     raw: int = 0
     counted: int = 0
+    sets: tuple[NDArray[np.int64], NDArray[Any]] | None = None
 
     @property
     def batch(self) -> _core.Batch:
@@ -99,6 +103,8 @@ class Block:
     @property
     def labels(self) -> NDArray[Any] | None:
         """One label per row, NaN or None if it is missing; None if rows have lists of labels."""
+        if self.sets is not None:
+            return None
         return self.native.labels if self.words is None else self.words
 
     @property
@@ -116,6 +122,8 @@ class Block:
         parts = [np.asarray(array).tobytes() for array in arrays if array is not None]
         if self.words is not None:
             parts.append(repr(self.words.tolist()).encode())
+        if self.sets is not None:
+            parts += [self.sets[0].tobytes(), repr(self.sets[1].tolist()).encode()]
         return _core.hash_name(b"".join(parts))
 
     @property
@@ -134,6 +142,8 @@ class Block:
 
         Row r has ``labels[starts[r]:starts[r + 1]]``; rows may have any number of labels.
         """
+        if self.sets is not None:
+            return self.sets
         starts, values = self.native.label_starts, self.native.label_values
         if starts is not None and values is not None:
             return starts, values

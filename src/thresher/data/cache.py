@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from thresher import _core
@@ -60,7 +60,9 @@ def fingerprint(paths: Iterable[str | os.PathLike[str]]) -> Fingerprint:
     return found
 
 
-def about(sources: Fingerprint, options: Mapping[str, Any]) -> str:
+def about(
+    sources: Fingerprint, options: Mapping[str, Any], words: Sequence[str] | None = None
+) -> str:
     """Return the header of a cache, which `is_current` reads.
 
     Parameters
@@ -69,8 +71,12 @@ def about(sources: Fingerprint, options: Mapping[str, Any]) -> str:
     options : mapping of str to JSON types
         All options that change which rows are read from the same bytes: format, bits, zero_based,
         interactions.
+    words : sequence of str, optional
+        The labels, if they are words; the rows have their places in this list.
     """
-    text = {"version": VERSION, "options": dict(options), "sources": sources}
+    text: dict[str, Any] = {"version": VERSION, "options": dict(options), "sources": sources}
+    if words is not None:
+        text["words"] = list(words)
     return json.dumps(text, sort_keys=True, allow_nan=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from thresher.data.csv_layout import TAG
 from thresher.data.formats import FORMATS, suffix_of
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, setting
@@ -26,10 +27,11 @@ _SVMLIGHT = re.compile(
 # Numbers, and optionally a tag, before the bar. A tag directly before the bar needs no quote.
 _VW = re.compile(rb"\s*(?:%b\s+){0,3}(?:'\S*\s*)?\|" % _NUMBER)
 _VW_TAG = re.compile(rb"\s*(?:%b\s+){0,3}[^\s|,;]+\|\S*\s" % _NUMBER)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATOR = re.compile(rb"[,\t;]")
 
 
-def detect_format(path: str) -> str:
+def detect_format(path: str, otherwise: str | None = None) -> str:
     """Return the format of a file: one of `FORMATS`.
 
     The name of the file decides only if its bytes do not. The first bytes of a pipe are not lost:
@@ -39,6 +41,8 @@ def detect_format(path: str) -> str:
     ----------
     path : str
         A path that `expand` returned.
+    otherwise : str, optional
+        The format if it is not clear; by default that is an error.
 
     Raises
     ------
@@ -59,19 +63,26 @@ def detect_format(path: str) -> str:
             return name
     if head[8:9] == b"{" and b'"thresher' in head[:256]:
         raise DataError(f"{path}: this is a model or a checkpoint of Thresher, not data")
+    if head.startswith(_UTF16):
+        return "csv"  # a text as some programs export it; no other format has this encoding
     lines = _first_lines(head.removeprefix(b"\xef\xbb\xbf"))
     by_name = _SUFFIXES.get(suffix_of(path))
     if not lines:
         return by_name or "svmlight"  # an empty file has no rows in any format
     # The majority of lines decides; the reader reports the others as bad lines.
-    vw = sum(bool(_VW.match(line) or _VW_TAG.match(line)) for line in lines)
+    if sum(line.startswith(TAG.encode()) for line in lines) > 0.9 * len(lines):
+        return "csv"  # lines of fastText: labels and a text
+    tags = (lambda line: None) if by_name == "csv" else _VW_TAG.match
+    vw = sum(bool(_VW.match(line) or tags(line)) for line in lines)
     svmlight = sum(bool(_SVMLIGHT.fullmatch(line)) for line in lines)
     if 2 * max(vw, svmlight) > len(lines):
         return "vw" if vw > svmlight else "svmlight"
     if _SEPARATOR.search(lines[0]) and b"|" not in lines[0] and b"\0" not in lines[0]:
         return "csv"
-    if by_name:
-        return by_name
+    if by_name or otherwise:
+        return by_name or str(otherwise)
+    if _is_cut_evenly(lines):
+        return "csv"
     shown = lines[0][:40].decode("utf-8", "backslashreplace")
     raise InputError(
         f'its format is not clear from its first line, "{shown}"',
@@ -80,6 +91,12 @@ def detect_format(path: str) -> str:
         allowed=f"one of {', '.join(FORMATS)}",
         hint=("name it with ", setting("format"), f", one of {', '.join(FORMATS)}"),
     )
+
+
+def _is_cut_evenly(lines: list[bytes]) -> bool:
+    """Tell whether tabs or bars cut all lines into the same number of cells."""
+    counts = ({line.count(mark) for line in lines} for mark in (b"\t", b"|"))
+    return any(len(found) == 1 and found != {0} for found in counts)
 
 
 def _first_lines(head: bytes) -> list[bytes]:

@@ -79,6 +79,15 @@ def missing(label: Any) -> str:
     return "the row has no label" if none else ""
 
 
+def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell for each label of an array whether it is missing: NaN or None."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels), bool)
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), bool)
+    return np.array([bool(missing(label)) for label in labels.tolist()], bool)
+
+
 def refuse(block: LabelledRows, bad: NDArray[np.bool_], what: Any) -> None:
     """Raise DataError for the first bad row."""
     if bad.any():

@@ -7,7 +7,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import open_streams, paths
-from thresher.data.bad_lines import BadLines, BadRow
+from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.byte_stream import BinaryStream
+from thresher.data.cached_words import worded, words_in
 from thresher.data.detect import detect_format
 from thresher.data.formats import FORMATS
 from thresher.data.read_options import ColumnKinds, ReadOptions
@@ -47,6 +48,7 @@ class BlockRequest:
     names: bool | str | _core.WantedNames = False
     order: tuple[int, int] | None = None
     kinds: Mapping[str, str] | None = None
+    labelled: bool = False
 
     @property
     def keys(self) -> bool | NDArray[np.uint64]:
@@ -100,6 +102,19 @@ class Part(ABC):
     def kinds(self) -> dict[str, str]:
         """Return the kinds of the columns of this part and the parts before it."""
         return {}
+
+    def settled(self, reading: ReadOptions) -> ReadOptions:
+        """Return the options of reading with what the input decided, as far as it is known."""
+        return reading
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the input."""
+        return []
+
+    def label_words(self) -> tuple[str, ...]:
+        """Return some labels, if they are known to be words before reading."""
+        return ()
 
     @abstractmethod
     def blocks(
@@ -252,6 +267,7 @@ class CachePart(FilePart):
         self._blocks = (span or Span(0, self.reader.blocks)).within(
             name, self.reader.blocks, "blocks"
         )
+        self._words = words_in(self.reader.about)
         options = self._options()
         self.named = self.reader.named or bool(options.get("named"))
         self.first = 1 if options.get("first") == 1 else 0
@@ -282,7 +298,11 @@ class CachePart(FilePart):
             raw = (self.size or 0) * (at + 1) // count
             if places is not None and at + 1 < count:  # in stored order, the reader prefetches
                 self.reader.prefetch(first + int(places[at + 1]), wanted.dtype, named)
-            yield Block(native, self.name, end, raw=raw)
+            yield Block(native, self.name, end, raw=raw, **worded(native, self._words))
+
+    def label_words(self) -> tuple[str, ...]:
+        """Return some labels, if they are words."""
+        return () if self._words is None else tuple(self._words[:100].tolist())
 
     @property
     def size(self) -> int | None:
@@ -296,56 +316,6 @@ class CachePart(FilePart):
             return dict(json.loads(self.reader.about)["options"])
         except (ValueError, KeyError, TypeError):
             return {}
-
-
-class TablePart(FilePart):
-    """A CSV, Parquet or Arrow file; or a span of the rows of a Parquet file."""
-
-    def __init__(
-        self,
-        name: str,
-        format: str,
-        reading: ReadOptions,
-        kinds: ColumnKinds,
-        span: Span | None = None,
-    ) -> None:
-        from thresher.data.tables import TableColumns, TableSource
-
-        super().__init__(name, span)
-        columns = TableColumns(
-            label=reading.label,
-            weight=reading.weight,
-            text=reading.text,
-            ngrams=reading.ngrams,
-            ignore=reading.ignore,
-            label_needed=reading.labelled,
-        )
-        self.table = TableSource(name, format, columns, reading.bits, kinds=kinds, span=span)
-        self.named = not self.table.numbered
-
-    def kinds(self) -> dict[str, str]:
-        """Return the kinds of columns; all parts of a source share them."""
-        self.table.find_kinds()
-        return self.table.kinds.found
-
-    def blocks(
-        self,
-        number: int,
-        after: Position | None,
-        reading: ReadOptions,
-        bad_lines: BadLines,
-        wanted: BlockRequest,
-    ) -> Iterator[Block]:
-        """Read batches of the table."""
-
-        def leave_out(row: BadRow) -> None:
-            bad_lines.add(number, row.line, str(row), row.text.encode())
-
-        begin = None if after is None else replace(after, file=0)
-        kinds = ColumnKinds(wanted.kinds, fixed=True) if wanted.kinds else None
-        on_bad = leave_out if reading.keeps_going else None
-        for block in self.table.blocks(begin, wanted.dtype, wanted.keys, on_bad, kinds):
-            yield replace(block, end=replace(block.end, file=number), raw=self.table.read)
 
 
 class IteratorPart(Part):
@@ -387,9 +357,11 @@ def _is_paths(files: Any) -> bool:
 
 def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:
     """Return the part of a file or a span of it; the format is given, or else detected."""
-    format = reading.format or detect_format(name)
+    format = reading.format or detect_format(name, "csv" if reading.columns else None)
     if FORMATS[format].kind == "text":
         return TextPart(name, format, reading, span)
     if FORMATS[format].kind == "cache":
         return CachePart(name, span)
+    from thresher.data.table_part import TablePart
+
     return TablePart(name, format, reading, kinds, span)

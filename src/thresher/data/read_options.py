@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from thresher.data.bad_lines import check_policy
 from thresher.data.formats import FORMATS
 from thresher.errors import ParameterError
 
-KINDS = ("number", "truth", "string")  # kinds of table columns
+if TYPE_CHECKING:
+    from thresher.data.csv_layout import CsvLayout
+
+KINDS = ("number", "truth", "string", "text")  # kinds of table columns
 
 
 class Stopped(KeyboardInterrupt):
@@ -36,6 +40,12 @@ class ReadOptions:
     threads: int | None = None
     on_bad_line: str = "error"
     labelled: bool = True
+    header: bool | None = None
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+    quotes: bool | None = None
+    label_separator: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError if an option has a value that is not allowed."""
@@ -72,16 +82,39 @@ class ReadOptions:
                     allowed=f"of {', '.join(KINDS)}",
                 )
         check_policy(self.on_bad_line)
+        check_csv(self.delimiter, self.encoding, self.columns)
 
     @classmethod
     def of(cls, **options: Any) -> ReadOptions:
         """Make it from the arguments of `scan`: sequences of any type, and kinds as a mapping."""
-        for name in ("interactions", "text", "ignore"):
+        for name in ("interactions", "text", "ignore", "columns"):
             if name in options:
-                options[name] = tuple(options[name])
+                given = options[name]
+                one = isinstance(given, str | int) and name != "interactions"
+                options[name] = tuple(map(str, [given] if one else given))
+        for name in ("label", "weight"):
+            options[name] = column_name(name, options.get(name))
+        if options.get("format") == "tsv":
+            options |= {"format": "csv", "delimiter": options.get("delimiter") or "\t"}
+        if options.get("delimiter") is not None:
+            word = str(options["delimiter"])
+            options["delimiter"] = {"tab": "\t", "\\t": "\t", "space": " "}.get(word, word)
         if "kinds" in options:
             options["kinds"] = tuple((options["kinds"] or {}).items())
         return cls(**options)
+
+    def plain(self) -> dict[str, Any]:
+        """Return all options as a dict, without newer ones that are not set.
+
+        Caches and checkpoints of older versions do not have these.
+        """
+        newer = ("header", "columns", "delimiter", "encoding", "quotes", "label_separator")
+        found, defaults = asdict(self), ReadOptions()
+        return {
+            name: value
+            for name, value in found.items()
+            if name not in newer or value != getattr(defaults, name)
+        }
 
     @property
     def workers(self) -> int:
@@ -94,14 +127,47 @@ class ReadOptions:
         return self.on_bad_line != "error"
 
 
+def column_name(option: str, given: Any) -> str | None:
+    """Return a column as text: a name, a position, or several names."""
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, Sequence):
+        names = [str(name) for name in given]
+        if option == "label" and names and not any("," in name for name in names):
+            return ",".join(names)
+        allowed = "a column, or a sequence of columns without commas in their names"
+        raise ParameterError(parameter=option, value=given, allowed=allowed)
+    return str(given)
+
+
+def check_csv(delimiter: str | None, encoding: str | None, columns: tuple[str, ...]) -> None:
+    """Raise ParameterError if an option of CSV files has a value that is not allowed."""
+    if delimiter is not None and (
+        len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"'
+    ):
+        raise ParameterError(
+            parameter="delimiter", value=delimiter, allowed="one character, or tab, as in ';'"
+        )
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ParameterError(
+                parameter="encoding", value=encoding, allowed="a known one, such as latin-1"
+            ) from None
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(parameter="columns", value=twice, allowed="different names")
+
+
 class ColumnKinds:
-    """How each column of tables is read: as numbers, as true and false, or as strings.
+    """How each column of tables is read: as numbers, true and false, strings, or text.
 
     All tables of a source share one object, so that a column has the same kind in all of them.
 
     Parameters
     ----------
-    given : mapping of str to {"number", "truth", "string"}
+    given : mapping of str to {"number", "truth", "string", "text"}
         Kinds that are known before reading.
     fixed : bool
         Whether no more columns are added. Other columns of a CSV file are strings then: a column
@@ -111,10 +177,16 @@ class ColumnKinds:
     ----------
     found : dict
         The kinds that are known so far.
+    separator : str or None
+        What separates the labels of a row, if it is given or known so far.
+    layout : CsvLayout or None
+        The layout of the first CSV file.
     """
 
     def __init__(self, given: Mapping[str, str], fixed: bool = False) -> None:
         self.found, self.fixed = dict(given), fixed
+        self.separator: str | None = None
+        self.layout: CsvLayout | None = None
 
     def add(self, found: Mapping[str, str]) -> None:
         """Add the kinds of columns that are not known yet."""

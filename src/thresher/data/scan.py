@@ -21,16 +21,22 @@ def scan(
     zero_based: bool = False,
     multilabel: bool = False,
     interactions: Sequence[str] = (),
-    label: str | None = None,
-    weight: str | None = None,
-    text: Sequence[str] = (),
+    label: str | int | Sequence[str] | None = None,
+    weight: str | int | None = None,
+    text: str | int | Sequence[str | int] = (),
     ngrams: int = 1,
-    ignore: Sequence[str] = (),
+    ignore: str | int | Sequence[str | int] = (),
     kinds: Mapping[str, str] | None = None,
     threads: int | None = None,
     on_bad_line: str = "error",
     labelled: bool = True,
     scale: str | None = None,
+    header: bool | None = None,
+    columns: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quotes: bool | None = None,
+    label_separator: str | None = None,
 ) -> Source:
     r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -43,33 +49,39 @@ def scan(
         Files, globs (sorted by name), ``"-"`` for standard input, or URLs such as ``s3://...`` if
         fsspec is installed; plain or compressed (gzip, bzip2, xz, Zstandard). Or an iterator, or a
         function that returns one, of batches ``(X, y)`` or of examples ``({name: value}, label)``.
-    format : {"svmlight", "vw", "csv", "parquet", "arrow", "cache"}, optional
+    format : {"svmlight", "vw", "csv", "tsv", "parquet", "arrow", "cache"}, optional
         By default detected from the first bytes.
     bits : int, optional
         Use only the lowest `bits` bits of feature numbers and of hashes of names.
     zero_based : bool
         Whether the features of svmlight files are numbered from 0; by default from 1.
     multilabel : bool
-        Whether rows have any number of labels, as in ``3,17 5:1``.
+        Whether rows have any number of labels, as in ``3,17 5:1``. In tables they are in lists, in
+        strings (see `label_separator`), or in several columns (see `label`).
     interactions : sequence of str
         Pairs of namespaces of VW text, by their first letters: ``"ab"``.
-    label, weight : str, optional
-        Columns of tables that hold labels and weights. By default labels are in the column named
-        label, y, target or class.
-    text : sequence of str
-        Columns of tables that hold text; each word becomes a feature.
+    label, weight : str or int, optional
+        Columns of tables that hold labels and weights, by name or by position: 0 is the first
+        column, -1 the last. By default labels are in the column named label, y, target or class.
+        With `multilabel`, `label` may also name several columns of 0 and 1, one per label:
+        ``["sport", "politics"]`` or ``"topic_*"``.
+    text : sequence of str or int
+        Columns of tables that hold text; each word becomes a feature. ``"auto"``: also columns of
+        strings that look like text.
     ngrams : int
         Sequences of up to `ngrams` words of a text column become features.
-    ignore : sequence of str
+    ignore : sequence of str or int
         Columns of tables to leave out.
-    kinds : mapping of str to {"number", "truth", "string"}, optional
-        How columns of tables are read: as numbers, as true and false, or as strings (categories).
+    kinds : mapping of str to {"number", "truth", "string", "text"}, optional
+        How columns of tables are read: as numbers, as true and false, as strings (categories), or
+        as text.
         For other columns of CSV files, the first rows decide. A model reads columns as in training.
     threads : int, optional
         Number of threads; all but one parse. By default one per processor.
     on_bad_line : str
         What to do with a line that cannot be parsed: ``"error"``, ``"skip"``, or
-        ``"quarantine=FILE"``, which copies the line to a file.
+        ``"quarantine=FILE"``, which copies the line to a file. For training, a row without a label
+        is such a line.
     labelled : bool
         Whether rows of tables have labels. False for rows to predict: columns of labels and
         weights, and columns to ignore, may be missing, and are not read.
@@ -80,6 +92,23 @@ def scan(
         their standard deviation; others as with "variance". This reads the rows once more. The
         weights of the model are for rows as they are, so predicting needs no scaling; see
         docs/scale.md.
+    header : bool, optional
+        Whether the first line of a CSV file has the names of the columns. By default the first
+        lines decide. Columns without names are named by their positions: "0", "1", ...
+    columns : sequence of str
+        Names of the columns of CSV files, instead of those in the files. A file has a header then
+        only if its first line has these names, or cannot be a row.
+    delimiter : str, optional
+        What separates the cells of CSV files. By default tab, comma, semicolon or bar: whichever
+        the first lines have.
+    encoding : str, optional
+        Encoding of CSV files, such as ``"latin-1"``; by default UTF-8.
+    quotes : bool, optional
+        Whether a cell of a CSV file that begins with a double quote ends with one. By default yes;
+        for cells separated by tabs, only if the first lines show it.
+    label_separator : str, optional
+        What separates the labels in a string, with `multilabel`. By default ``|``, ``;`` or ``,``:
+        whichever the first rows have.
 
     Returns
     -------
@@ -111,6 +140,12 @@ def scan(
         threads=threads,
         on_bad_line=on_bad_line,
         labelled=labelled,
+        header=header,
+        columns=columns,
+        delimiter=delimiter,
+        encoding=encoding,
+        quotes=quotes,
+        label_separator=label_separator,
     )
     source = Source(parts_of(files, reading), reading)
     if reading.interactions:

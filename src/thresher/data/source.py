@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from thresher.data.block import Block, Position
 from thresher.data.namespaces import Namespaces
 from thresher.data.parts import BlockRequest, Part
 from thresher.data.read_options import ReadOptions, Stopped
+from thresher.data.unlabelled import without_unlabelled
 from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError, ReadOnceError
 
@@ -116,6 +117,26 @@ class Source:
             found.update(part.kinds())
         return found
 
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the files, such as a missing header."""
+        return [note for part in self.parts for note in part.notes]
+
+    def label_words(self) -> tuple[str, ...]:
+        """Return some of the labels of a table if they are words; else an empty tuple.
+
+        Only the first rows of the first file are read; a pipe is not read.
+        """
+        return self.parts[0].label_words()
+
+    def settled(self) -> ReadOptions:
+        """Return the options of reading with what the files decided.
+
+        Columns have names instead of positions. A file without a header has the names of its
+        columns. Other files that are read with these options have the same features.
+        """
+        return self.parts[0].settled(self.given)
+
     def blocks(
         self,
         after: Position | None = None,
@@ -124,6 +145,7 @@ class Source:
         names: bool | str | _core.WantedNames = False,
         order: tuple[int, int] | None = None,
         kinds: Mapping[str, str] | None = None,
+        labelled: bool = True,
     ) -> Iterator[Block]:
         """Read the rows, in stored order.
 
@@ -141,6 +163,8 @@ class Source:
         kinds : mapping, optional
             The kinds of table columns in the training data, which are used again, except for
             columns in the option `kinds` of `scan`.
+        labelled : bool
+            Whether rows without a label are bad lines, if bad lines are left out.
         """
         if not self.rereadable and self._reads:
             raise ReadOnceError(
@@ -151,9 +175,9 @@ class Source:
         self._reads += 1
         first = 0 if after is None else after.file
         raw = sum(part.size or 0 for part in self.parts[:first])
-        wanted = BlockRequest(
-            dtype, names, order, {**kinds, **dict(self.reading.kinds)} if kinds else None
-        )
+        labelled = labelled and self.reading.labelled and self.reading.keeps_going
+        given = {**kinds, **dict(self.reading.kinds)} if kinds else None
+        wanted = BlockRequest(dtype, names, order, given, labelled)
         for part in self.parts[:first]:
             part.kinds()  # decide kinds in the order of the files
         for number, part in enumerate(self.parts[first:], first):
@@ -170,6 +194,8 @@ class Source:
                     self.namespaces.add(block.native.spaces)
                 if block.native.sketch:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
+                if labelled and not self.multilabel:
+                    block = without_unlabelled(block, self.bad_lines)
                 yield replace(block, raw=raw + block.raw)
                 self._check_stop()
             raw += part.size or 0
@@ -252,16 +278,17 @@ class Source:
 
     def identity(self) -> dict[str, Any]:
         """Return the options of reading that a resumed run must use again."""
-        reading = asdict(self.given)
+        reading = self.given.plain()
         return {k: v for k, v in reading.items() if k not in ("threads", "labelled", "kinds")}
 
     def described(self) -> dict[str, Any]:
         """Return the options of reading that predicting must use too: text, numbers and flags."""
-        reading = asdict(self.given)
+        reading = self.settled().plain()
         for name in ("threads", "on_bad_line", "labelled"):
             reading.pop(name)
-        for name in ("interactions", "text", "ignore"):
-            reading[name] = json.dumps(reading[name]) if reading[name] else ""
+        for name in ("interactions", "text", "ignore", "columns"):
+            if name in reading:
+                reading[name] = json.dumps(reading[name]) if reading[name] else ""
         reading["kinds"] = json.dumps(self.kinds) if self.kinds else ""
         return reading | {"first": self.first}
 

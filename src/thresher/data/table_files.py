@@ -1,4 +1,4 @@
-"""Reads CSV, Parquet and Arrow files as tables with a fixed number of rows.
+"""Reads Parquet and Arrow files as tables with a fixed number of rows; converts cells by kind.
 
 Only the number of rows decides where a table ends, so a resumed run gets the same tables.
 """
@@ -9,28 +9,24 @@ import io
 import itertools
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from thresher.data.bad_lines import BadCells
-from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
+from thresher.data.columns import arrow, integers, is_number, is_string, plain, single, strings
 from thresher.data.formats import FORMATS
 from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.data.spans import Span
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, ParameterError, setting
 
-__all__ = ["TABLE_FORMATS", "OnRagged", "kinds_of", "read_csv", "read_tables", "typed"]
+__all__ = ["TABLE_FORMATS", "cut", "kind_of_strings", "kinds_of", "read_tables", "typed"]
 
 TABLE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == "table")
 
-_BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
 MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
 TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
-
-OnRagged = Callable[[int, str, str], None]
-"""Called with number, error and text of a CSV line with more or fewer cells than the first line."""
 
 
 def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:
@@ -38,14 +34,14 @@ def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:
     pa = arrow(f"reading {kind} files")
     batches = _parquet if kind == "parquet" else _arrow
     try:
-        yield from _cut(batches(pa, path, span), rows)
+        yield from cut(batches(pa, path, span), rows)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise DataError(f"{path}: {error}") from error
 
 
-def _cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+def cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Turn record batches of any size into tables of `rows` rows."""
     pa = arrow("reading tables")
     pending: list[Any] = []
@@ -141,72 +137,6 @@ def _rows_in(batches: Iterable[Any], span: Span) -> Iterator[Any]:
         at = end
 
 
-def read_csv(
-    path: str,
-    rows: int,
-    delimiter: str | None,
-    on_ragged: OnRagged,
-    on_read: Callable[[int], None] = lambda _: None,
-) -> Iterator[Any]:
-    """Yield the rows of a CSV file as tables of strings.
-
-    Parameters
-    ----------
-    path : str
-    rows : int
-        Rows per table.
-    delimiter : str, optional
-        By default tab, comma or semicolon: the one that occurs most often in the first line.
-    on_ragged : callable
-        Called for each line with too many or too few cells, before the rows after it are yielded.
-    on_read : callable
-        Called with the number of bytes read so far.
-    """
-    pa = arrow("reading CSV")
-    import pyarrow.csv as csv
-
-    def report(row: Any) -> str:
-        what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
-        on_ragged(row.number, what, row.text)
-        return "skip"
-
-    with open_bytes(path) as stream:
-        head = stream.peek(_BLOCK).removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
-        first, newline, _ = head.partition(b"\n")
-        if not newline and len(head) < _BLOCK:  # only a header, or nothing
-            return
-        delimiter = delimiter or max("\t,;", key=first.decode("utf-8", "replace").count)
-        names = _header(head.decode("utf-8", "replace"), delimiter)
-        options = {
-            "read_options": csv.ReadOptions(use_threads=False, block_size=_BLOCK),
-            "parse_options": csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=report
-            ),
-            "convert_options": csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        }
-        try:
-            with csv.open_csv(stream, **options) as reader:
-                for table in _cut(reader, rows):
-                    on_read(stream.raw_position)
-                    yield table
-        except pa.ArrowInvalid as error:
-            what = str(error)
-            if "straddling" in what:
-                what = f"a row is longer than {_BLOCK >> 10} KiB, or a quote is never closed"
-            raise DataError(f"{path}: {what}") from error
-
-
-def _header(head: str, delimiter: str) -> list[str]:
-    import csv
-    import io
-
-    return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter))
-
-
 def kinds_of(table: Any, format: str) -> dict[str, str]:
     """Return the kinds of columns: the first rows decide for CSV, the column types for others.
 
@@ -217,7 +147,7 @@ def kinds_of(table: Any, format: str) -> dict[str, str]:
     """
     columns = zip(table.column_names, table.columns, strict=True)
     if format == "csv":
-        return {name: _kind(column.combine_chunks()) for name, column in columns}
+        return {name: kind_of_strings(single(column)) for name, column in columns}
     kinds = {name: _kind_of_type(column.type) for name, column in columns}
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
@@ -232,7 +162,8 @@ def _kind_of_type(kind: Any) -> str | None:
     return "string" if is_string(kind) or binary or types.is_dictionary(kind) else None
 
 
-def _kind(column: Any) -> str:
+def kind_of_strings(column: Any) -> str:
+    """Return the kind of a column of a CSV file: "number", "truth" or "string"."""
     pa = arrow("reading CSV")
     column = _without_missing(column).drop_null()
     if len(column) and pa.compute.all(pa.compute.is_in(column, strings(list(TRUTH)))).as_py():
@@ -312,8 +243,14 @@ def _not_a_number(name: str, column: Any, bad: Any, expected: str) -> BadCells:
     return BadCells(bad, name, what)
 
 
-def check_unique(path: str, names: list[str]) -> None:
+def check_unique(path: str, names: Sequence[str], csv: bool = False) -> None:
     """Raise an error if two columns have the same name."""
     for name in names:
-        if names.count(name) > 1:
-            raise ParameterError(f"{path}: two columns are named '{name}'")
+        if list(names).count(name) > 1:
+            hint = (
+                *("if the first line is data, use ", setting("header", False)),
+                *("; else name the columns with ", setting("columns")),
+            )
+            raise ParameterError(
+                f"two columns are named '{name}'", place=path, hint=hint if csv else None
+            )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +16,6 @@ from thresher.data.block import Block, Position
 from thresher.data.columns import (
     arrow,
     entries_of_column,
-    finite,
     flattened,
     integers,
     is_number,
@@ -26,91 +24,30 @@ from thresher.data.columns import (
     plain,
     single,
 )
+from thresher.data.csv_files import decoded, read_csv
+from thresher.data.csv_layout import CsvLayout, CsvOptions, layout_of
 from thresher.data.features import FeatureEntries, NamesWanted, rows_of_entries
+from thresher.data.label_checks import missing_labels
+from thresher.data.label_columns import columns_as_labels, kind_of_labels, labels_of, separator_of
 from thresher.data.open_streams import stored_size
 from thresher.data.paths import can_reopen
 from thresher.data.read_options import ColumnKinds
 from thresher.data.spans import Span
+from thresher.data.table_columns import TableColumns
 from thresher.data.table_files import (
     TABLE_FORMATS,
     check_unique,
     kinds_of,
-    read_csv,
     read_tables,
     schema_of,
     typed,
 )
-from thresher.errors import DataError, InputError, ParameterError, setting
+from thresher.data.text_columns import use_of_strings, warn_of_strings
+from thresher.errors import InputError, ParameterError, setting
 
 __all__ = ["TableColumns", "TableSource"]
 
 BATCH_ROWS = 8192  # fixed, because positions in checkpoints count batches
-_LABELS = ("label", "y", "target", "class")
-
-
-@dataclass(frozen=True)
-class TableColumns:
-    """The use of the columns of a table.
-
-    Parameters
-    ----------
-    label : str, optional
-        The column of labels; by default the only column named label, y, target or class.
-    weight : str, optional
-        The column of row weights.
-    text : sequence of str
-        Columns of text: their words are features.
-    ngrams : int
-        Sequences of up to `ngrams` words of text are features.
-    categorical : sequence of str
-        Columns whose numbers are categories.
-    ignore : sequence of str
-        Columns to leave out.
-    label_needed : bool
-        Whether a table without labels is an error. If False, columns of labels and weights, and
-        columns to ignore, may be missing, and are not read.
-    """
-
-    label: str | None = None
-    weight: str | None = None
-    text: Sequence[str] = ()
-    ngrams: int = 1
-    categorical: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    label_needed: bool = True
-
-    def label_in(self, source: str, names: list[str]) -> str | None:
-        """Return the column of labels; raise DataError if a column that is needed is missing."""
-        needed = [*self.text, *self.categorical]
-        if self.label_needed:
-            needed += [*self.ignore, *filter(None, (self.weight, self.label))]
-        for name in needed:
-            if name not in names:
-                raise DataError(f"{source}: there is no column '{name}'; {_listed(names)}")
-        if self.label is not None:
-            return self.label if self.label in names else None
-        usual = [name for name in names if name in _LABELS and name not in self.ignore]
-        if len(usual) == 1:
-            return usual[0]
-        if not usual and not self.label_needed:
-            return None
-        found = f"{' and '.join(usual)} could be" if usual else f"none is {_or(_LABELS)}"
-        raise InputError(
-            f"which column is the label? {found}",
-            place=source,
-            parameter="label",
-            allowed=f"one of {', '.join(names)}",
-            hint=("name it with ", setting("label"), f"; {_listed(names)}"),
-        )
-
-
-def _or(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:50]) + (", ..." if len(names) > 50 else "")
-    return f"the columns are {shown}"
 
 
 class TableSource:
@@ -126,12 +63,14 @@ class TableSource:
     bits : int, optional
         Only the lowest `bits` bits of keys are used.
     delimiter : str, optional
-        The separator of CSV files; by default tab, comma or semicolon, whichever occurs most often
-        in the first line.
+        The separator of CSV files; by default tab, comma, semicolon or bar, whichever the first
+        lines have.
     kinds : ColumnKinds, optional
         Kinds of columns, shared by all tables of a source.
     span : Span, optional
         The rows of a Parquet file to read; by default all.
+    csv : CsvOptions, optional
+        What is known about a CSV file, in place of `delimiter`.
 
     Examples
     --------
@@ -153,6 +92,7 @@ class TableSource:
         delimiter: str | None = None,
         kinds: ColumnKinds | None = None,
         span: Span | None = None,
+        csv: CsvOptions | None = None,
     ):
         if format not in TABLE_FORMATS:
             raise ParameterError(
@@ -165,11 +105,13 @@ class TableSource:
         self.format = format
         self.columns = columns or TableColumns()
         self.bits = bits
-        self.delimiter = delimiter
+        self.csv = csv or CsvOptions(delimiter=delimiter)
         self.kinds = kinds or ColumnKinds({})
         self.span = span
         self.read = 0  # bytes read so far, approximately
+        self.words: tuple[str, ...] = ()  # the first different labels, if they are words
         self._kinds_known = False  # whether `kinds` has the columns of this table
+        self._use: tuple[tuple[str, ...], TableColumns, tuple[str, ...]] | None = None
 
     @cached_property
     def numbered(self) -> bool:
@@ -178,13 +120,79 @@ class TableSource:
             return False
         return (schema_of(self.file).metadata or {}).get(b"thresher") == b"rows"
 
+    @cached_property
+    def layout(self) -> CsvLayout | None:
+        """The layout of a CSV file; the first bytes decide it."""
+        if self.format != "csv":
+            return None
+        found = layout_of(self.file, self.csv, self.kinds.layout)
+        check_unique(self.file, found.names, csv=True)
+        if self.kinds.layout is None and not found.empty:
+            self.kinds.layout = found
+        return found
+
     def find_kinds(self) -> None:
         """Add the columns of this table to `kinds`; reads its first rows if necessary."""
         if not self._kinds_known and not self.kinds.fixed and can_reopen(self.file):
-            self._kinds_known = True
             for table in self._tables(0, RaggedLines(self.file)):
-                self.kinds.add(kinds_of(table, self.format))
+                if self.format == "csv":
+                    table = decoded(self.file, table, np.arange(table.num_rows))[0]
+                self._learn_kinds(table)
                 break
+
+    def _learn_kinds(self, table: Any) -> None:
+        """Decide from the first rows how columns are read."""
+        self._kinds_known = True
+        names = table.column_names
+        found, kinds = kinds_of(table, self.format), self.kinds
+        columns, labels = self.use(names)
+        special = {*labels, columns.weight, *columns.text, *columns.categorical, *columns.ignore}
+        for name in names:
+            if found.get(name) != "string" or name in special or name in kinds.found:
+                continue
+            column = single(table.column(name))
+            if self.layout is not None and name == self.layout.text:
+                found[name] = "text"
+            elif self.columns.is_auto(names) and is_string(column.type):
+                found[name] = "text" if use_of_strings(column)[0] == "text" else "string"
+            elif self.columns.label_needed:
+                warn_of_strings(self.file, name, column)
+        if len(labels) == 1 and found.get(labels[0]) == "string":
+            label = single(table.column(labels[0]))
+            self.words = tuple(filter(None, label.unique().to_pylist()))
+        if columns.multilabel and len(labels) == 1:
+            self._find_separator(table, kinds)
+            if self.format == "csv":
+                label = single(table.column(labels[0]))
+                found[labels[0]] = kind_of_labels(label, kinds.separator or ",")
+        kinds.add(found)
+
+    def _find_separator(self, table: Any, kinds: ColumnKinds) -> None:
+        """Set the separator of labels from the first rows, if it is not known."""
+        labels = self.use(table.column_names)[1]
+        if kinds.separator is None and len(labels) == 1:
+            tagged = self.layout is not None and self.layout.tagged
+            kinds.separator = " " if tagged else separator_of(single(table.column(labels[0])))
+
+    def use(self, names: list[str]) -> tuple[TableColumns, tuple[str, ...]]:
+        """Return the use of columns by their names, and the columns of labels."""
+        if self._use is None or self._use[0] != tuple(names):
+            check_unique(self.file, names)
+            columns = self.columns.located(self.file, names)
+            layout = self.layout
+            nameless = layout is not None and layout.rows and not layout.header
+            cells = layout.rows[0] if nameless and layout is not None else ()
+            self._use = tuple(names), columns, columns.labels_in(self.file, names, cells)
+        return self._use[1:]
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the columns; None if they are not known before reading."""
+        if self.layout is not None:
+            return list(self.layout.names)
+        if self.format == "parquet":
+            return list(schema_of(self.file).names)
+        return None if self._use is None else list(self._use[0])
 
     def blocks(
         self,
@@ -193,6 +201,7 @@ class TableSource:
         names: NamesWanted = False,
         on_bad: Callable[[BadRow], None] | None = None,
         kinds: ColumnKinds | None = None,
+        labelled: bool = False,
     ) -> Iterator[Block]:
         """Yield the rows, up to 8192 per block; see `Source.blocks`.
 
@@ -205,29 +214,55 @@ class TableSource:
             Called with each bad row, which is left out; by default the first one is an error.
         kinds : ColumnKinds, optional
             Used instead of the table's own kinds.
+        labelled : bool
+            Whether a row without a label is a bad row.
         """
         after = after or Position()
-        kinds = kinds or self.kinds
-        ragged = RaggedLines(self.file)
+        if after.offset:  # the first rows decide, not those after the position
+            self.find_kinds()
+        kinds = self._given_kinds(kinds) or self.kinds
+        layout = self.layout
+        ragged = RaggedLines(self.file, layout is None or layout.header)
         self.read, csv = 0, self.format == "csv"
         first = 0 if csv else after.offset  # a CSV file can only be read from its beginning
         before = 0 if self.span is None else self.span.begin
         for batch, table in enumerate(self._tables(first, ragged), first):
-            if batch == first and not kinds.fixed:
-                kinds.add(kinds_of(table, self.format))
-                self._kinds_known = True
             places = np.arange(table.num_rows) + (before + batch * BATCH_ROWS)
             lines = ragged.lines(places) if csv else places + 1
-            last = int(lines[-1])
-            bad = ragged.take(last)
+            last, bad = int(lines[-1]), list[BadRow]()
+            if csv and (batch == first or batch >= after.offset):
+                table, lines, bad = decoded(self.file, table, lines)
+            if batch == first and not kinds.fixed and not self._kinds_known:
+                self._learn_kinds(table)
+            elif batch == first and self.columns.multilabel and self.columns.label_needed:
+                self._find_separator(table, kinds)
+            bad += ragged.take(last)
             if batch < after.offset:
                 continue
             end = Position(0, batch + 1, last)
-            block = self._block(table, lines, end, dtype, names, kinds, bad)
+            block = self._block(table, lines, end, dtype, names, kinds, bad, labelled)
             report(sorted(bad, key=lambda row: row.line), on_bad)
             yield block
         report(ragged.take(None), on_bad)
         self.read = stored_size(self.file) or self.read
+
+    def _given_kinds(self, kinds: ColumnKinds | None) -> ColumnKinds | None:
+        """Return kinds from the training data; raise an error if they cannot be of this file."""
+        layout = self.layout
+        if kinds is None:
+            return None
+        kinds.separator = kinds.separator or self.kinds.separator
+        if layout is None or not kinds.found or layout.empty:
+            return kinds
+        if layout.header or any(name in kinds.found for name in layout.names):
+            return kinds
+        raise InputError(
+            "its first line looks like data, but the columns of the training data had names",
+            place=f"{self.file}:1",
+            parameter="columns",
+            hint=("name them with ", setting("columns", ",".join(kinds.found)), ", or use ",
+                  setting("header", True)),
+        )  # fmt: skip
 
     def _tables(self, first: int, ragged: RaggedLines) -> Iterator[Any]:
         """Yield the tables from number `first` on; add ragged lines of CSV to `ragged`."""
@@ -239,7 +274,8 @@ class TableSource:
         def progress(position: int) -> None:
             self.read = position
 
-        return read_csv(self.file, BATCH_ROWS, self.delimiter, ragged.add, progress)
+        assert self.layout is not None
+        return read_csv(self.file, BATCH_ROWS, self.layout, ragged.add, progress)
 
     def _block(
         self,
@@ -250,15 +286,17 @@ class TableSource:
         names: NamesWanted,
         kinds: ColumnKinds,
         bad_rows: list[BadRow],
+        labelled: bool,
     ) -> Block:
         """Return the rows of a table; leave out bad rows and add them to `bad_rows`."""
         path = self.file
-        check_unique(path, table.column_names)
-        label = self.columns.label_in(path, table.column_names)
-        whole = True
+        columns, labels = self.use(table.column_names)
+        whole = not bad_rows
         while True:
             try:
-                fields = self._fields(table, label, dtype, names, kinds)
+                fields = self._fields(table, columns, labels, dtype, names, kinds)
+                if labelled:
+                    _refuse_missing(labels, fields)
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
@@ -271,42 +309,68 @@ class TableSource:
                 raise error.at(path) from None
         whole = whole and (not len(lines) or lines[-1] - lines[0] == len(lines) - 1)
         first = int(lines[0]) if len(lines) else 1
-        text_labels = fields.pop("text_labels", None)
+        words, sets = fields.pop("text_labels", None), fields.pop("text_sets", None)
         native = _core.make_block(**fields, first_line=first)
-        return Block(native, path, end, text_labels, None if whole else lines)
+        return Block(native, path, end, words, None if whole else lines, sets=sets)
 
     def _fields(
-        self, table: Any, label: str | None, dtype: str, names: NamesWanted, kinds: ColumnKinds
+        self,
+        table: Any,
+        columns: TableColumns,
+        labels: tuple[str, ...],
+        dtype: str,
+        names: NamesWanted,
+        kinds: ColumnKinds,
     ) -> dict[str, Any]:
-        """Return rows, labels and weights: arguments of `_core.make_block`, and "text_labels"."""
-        columns = self.columns
+        """Return rows, labels and weights: arguments of `_core.make_block`, and of `Block`."""
         fields: dict[str, Any] = {}
         features: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
+        marks: dict[str, Any] = {}
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
                 continue
-            if (name == label or weight) and not columns.label_needed:
+            if (name in labels or weight) and not columns.label_needed:
                 continue
-            column = typed(name, single(table.column(name)), self._kind(name, kinds))
-            if name == label:
-                fields.update(_labels_of(name, column))
+            column = single(table.column(name))
+            if labels == (name,) and columns.multilabel and not is_number(column.type):
+                separator = kinds.separator or ","
+                fields.update(labels_of(name, column, separator, kinds.found.get(name)))
+                continue
+            column = typed(name, column, self._kind(name, columns, kinds))
+            if labels == (name,):
+                fields.update(labels_of(name, column, None, None))
+            elif name in labels:
+                marks[name] = column
             elif weight:
                 fields["weights"] = _weights_of(name, column)
             else:
-                features += entries_of_column(
-                    name, column, name in columns.text, columns.ngrams, name in columns.categorical
-                )
-        if label is None or not columns.label_needed:
+                text = name in columns.text or kinds.found.get(name) == "text"
+                categorical = name in columns.categorical
+                features += entries_of_column(name, column, text, columns.ngrams, categorical)
+        if marks:
+            fields.update(columns_as_labels(marks))
+        if not labels or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
         return {**fields, **rows_of_entries(features, table.num_rows, dtype, self.bits, names)}
 
-    def _kind(self, name: str, kinds: ColumnKinds) -> str | None:
+    def _kind(self, name: str, columns: TableColumns, kinds: ColumnKinds) -> str | None:
         """Return the kind of a column; None: its type decides."""
         default = "string" if self.format == "csv" else None
-        if name in self.columns.text or name in self.columns.categorical:
+        kind = kinds.found.get(name, default)
+        if name in columns.text or name in columns.categorical or kind == "text":
             return default
-        return "number" if name == self.columns.weight else kinds.found.get(name, default)
+        return "number" if name == columns.weight else kind
+
+
+def _refuse_missing(labels: tuple[str, ...], fields: dict[str, Any]) -> None:
+    """Raise BadCells if rows have no label."""
+    found = fields.get("text_labels", fields.get("labels"))
+    if found is None or len(labels) != 1:
+        return
+    none = missing_labels(found)
+    if none.any():
+        raise BadCells(np.flatnonzero(none), labels[0], lambda _: "the row has no label")
 
 
 def _numbered(table: Any) -> FeatureEntries:
@@ -319,33 +383,6 @@ def _numbered(table: Any) -> FeatureEntries:
         plain(values, np.float64),
         lambda at: [b""] * len(at),
     )
-
-
-def _labels_of(name: str, column: Any) -> dict[str, Any]:
-    """Return labels as an argument of `_core.make_block`, or as "text_labels"."""
-    pa = arrow("reading tables")
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if is_string(kind):
-        return {"text_labels": np.array(column.to_pylist(), object)}
-    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and is_number(kind.value_type):
-        rows, items = flattened(column)
-        starts = np.zeros(len(column) + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=len(column)), out=starts[1:])
-        if items.null_count:
-            bad = rows[plain(items.is_null(), np.int64) == 1]
-            raise BadCells(np.unique(bad), name, lambda _: "a label in the list is null")
-        values = finite(name, rows, items)
-        return {"label_starts": starts, "label_values": values}
-    if not is_number(kind) and not pa.types.is_null(kind):
-        raise ParameterError(f"labels must be numbers or strings; column '{name}' has type {kind}")
-    labels = np.full(len(column), np.nan)
-    if not pa.types.is_null(kind):
-        rows, values = numbers_of(name, column)
-        labels[rows] = values
-    return {"labels": labels}
 
 
 def _weights_of(name: str, column: Any) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ import contextlib
 import gzip
 import lzma
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from thresher import _core
 from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
+from thresher.data.cached_words import numbered, words_of
 from thresher.data.formats import FORMATS, compression_of, suffix_of
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, setting
@@ -87,7 +87,8 @@ def _blocks(
     dtype: str,
     at_end: Callable[[], None] | None,
 ) -> Iterator[Block]:
-    for block in source.blocks(dtype=dtype, names=names and source.named):
+    # A cache is for training; other files may have rows without a label.
+    for block in source.blocks(dtype=dtype, names=names and source.named, labelled=names):
         yield block
         if see is not None:
             see(block)
@@ -97,12 +98,11 @@ def _blocks(
 
 def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str) -> int:
     rows = 0
-    writer = _core.CacheWriter(path, cache_about(source, dtype))
+    words = words_of(source)
+    writer = _core.CacheWriter(path, cache_about(source, dtype, words))
     try:
         for block in blocks:
-            if block.words is not None:
-                raise DataError(f"{block.place(0)}: labels are words; a cache needs numbers")
-            writer.add(block.native)
+            writer.add(numbered(block, words))
             rows += block.rows
         writer.finish(source.sketch)
     except BaseException:
@@ -111,9 +111,9 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str)
     return rows
 
 
-def cache_about(source: Source, dtype: str) -> str:
-    """Return the header of a cache of a source: its files and the options of reading."""
-    return cache.about(_local(source), _options(source, dtype))
+def cache_about(source: Source, dtype: str, words: list[str] | None = None) -> str:
+    """Return the header of a cache of a source: its files, the options of reading, and words."""
+    return cache.about(_local(source), _options(source, dtype), words)
 
 
 def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | None:
@@ -128,7 +128,7 @@ def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | 
 
 
 def _options(source: Source, dtype: str) -> dict[str, Any]:
-    reading = asdict(source.reading) | {"named": source.named, "first": source.first}
+    reading = source.reading.plain() | {"named": source.named, "first": source.first}
     del reading["threads"]
     return reading | {"kinds": source.kinds, "dtype": dtype}
 
@@ -141,7 +141,7 @@ def _write_text(source: Source, blocks: Iterator[Block], path: str, format: str)
     rows, names = 0, _core.VwNames()
     with written_whole(path) as file, _compressed(file, path) as out:
         for block in blocks:
-            if block.words is not None:
+            if block.words is not None or block.sets is not None:
                 raise DataError(f"{block.place(0)}: labels are words; {format} needs numbers")
             try:
                 if FORMATS[format].named:
@@ -196,7 +196,7 @@ def _arrow() -> Any:
 
 def _targets(block: Block, pa: Any) -> dict[str, Any]:
     """Return the columns of labels and weights."""
-    if block.native.label_starts is not None:
+    if block.labels is None:
         starts, values = block.label_sets()
         label = pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), pa.array(values))
     else:

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
-from thresher.data.parts import Part, TablePart
+from thresher.data.parts import Part
 from thresher.data.shuffled import ShuffledSource
 from thresher.discovery.feature_groups import groups_of
 from thresher.discovery.plan import DiscoveryPlan
@@ -252,6 +252,8 @@ def _is_small(source: Source) -> bool:
 
 def _is_packed(part: Part) -> bool:
     """Tell whether a file is compressed; a Parquet file usually is."""
+    from thresher.data.table_part import TablePart
+
     if isinstance(part, TablePart) and part.table.format == "parquet":
         return True
     return str(part.name).endswith((".gz", ".bz2", ".xz", ".zst"))

@@ -228,8 +228,17 @@ def find_shards(
     whole = [_whole_file(name, checked) for name in files]
     whole = [shard for shard in whole if shard.end != 0] or whole  # without empty files
     if any(FORMATS[shard.format].kind == "table" for shard in whole):
-        options["kinds"] = Shards((tuple(whole),), options).source(0).kinds
+        source = Shards((tuple(whole),), options).source(0)
+        options["kinds"] = source.kinds
+        options |= _decided(source.settled(), options)
     return Shards(_make_parts(whole, parts, most), options)
+
+
+def _decided(settled: ReadOptions, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of tables that the first file decided: all parts must share them."""
+    names = ("label", "weight", "text", "ignore", "header", "columns", "delimiter")
+    found = {name: getattr(settled, name) for name in (*names, "label_separator")}
+    return {name: value for name, value in found.items() if name in given or value}
 
 
 def _files(data: Any) -> list[str]:

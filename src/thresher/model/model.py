@@ -272,7 +272,9 @@ class Model(OneRowPredictions):
             return np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
         return RawPredictor(self).of_matrix(X)
 
-    def raw_blocks(self, source: Source) -> Iterator[tuple[Block, NDArray[np.float64]]]:
+    def raw_blocks(
+        self, source: Source, labelled: bool = False
+    ) -> Iterator[tuple[Block, NDArray[np.float64]]]:
         """Yield the blocks of a source, each with the raw predictions of its rows.
 
         Features that the training data did not have are ignored.
@@ -281,10 +283,12 @@ class Model(OneRowPredictions):
         ----------
         source : Source
             The result of `thresher.scan`.
+        labelled : bool
+            Whether rows without a label are left out, if the source leaves out bad lines.
         """
         predictor = RawPredictor(self)
         kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
-        for block in source.plain.blocks(dtype="float64", kinds=kinds):
+        for block in source.plain.blocks(dtype="float64", kinds=kinds, labelled=labelled):
             yield block, predictor.of_block(block)
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -88,7 +88,7 @@ def _of_source(model: Model, source: Any) -> ScoredRows:
     else:
         kind = ManyClasses(model.classes)
     raws, truths, unseen = list[NDArray[np.float64]](), list[NDArray[Any]](), UnseenLabels()
-    for block, raw in model.raw_blocks(source):
+    for block, raw in model.raw_blocks(source, labelled=True):
         targets, known = unseen.targets(kind, block)
         raws.append(raw)
         if model.multilabel:

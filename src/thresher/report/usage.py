@@ -105,10 +105,16 @@ def _form(model: Model) -> str:
 def _options(model: Model) -> list[str]:
     """Return the arguments of `scan` that read rows as in training."""
     known, options = model.parameters, []
-    for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams"):
+    for name in (
+        *("bits", "zero_based", "multilabel", "label", "weight", "ngrams"),
+        *("delimiter", "encoding", "label_separator"),
+    ):
         if known.get(name) not in (None, False, "") and (name, known[name]) != ("ngrams", 1):
             options.append(f"{name}={known[name]!r}")
-    for name in ("interactions", "text", "ignore"):
+    for name in ("header", "quotes"):
+        if known.get(name) is not None:
+            options.append(f"{name}={known[name]}")
+    for name in ("interactions", "text", "ignore", "columns"):
         if listed(known.get(name)):
             options.append(f"{name}={listed(known[name])!r}")
     return [*options, "labelled=False"]

@@ -248,7 +248,7 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
     classes = model.classes
     if model.multilabel:
         tally, unseen = ScoreTally(named, model.loss, 2), UnseenLabels()
-        for block, raw in model.raw_blocks(source):
+        for block, raw in model.raw_blocks(source, labelled=True):
             unseen.targets(LabelSets(np.asarray(classes)), block)
             tally.add(raw, _true_sets(model, block), block.weights)
         _warn(unseen)
@@ -256,7 +256,7 @@ def score_source(model: Model, source: Source, named: Mapping[str, Score]) -> di
     tally = ScoreTally(named, model.loss, 0 if classes is None else len(classes))
     labels = NumericLabels(model.loss) if classes is None else ManyClasses(classes)
     unseen = UnseenLabels()
-    for block, raw in model.raw_blocks(source):
+    for block, raw in model.raw_blocks(source, labelled=True):
         targets, known = unseen.targets(labels, block)
         true = targets[0] if classes is None else class_numbers(targets, known)
         tally.add(raw, true, block.weights)

@@ -15,6 +15,7 @@ from thresher.cli.render.comparison_progress import ComparisonLines
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.build_estimator import unknown_loss
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.comparison import Comparison
 from thresher.comparison import compare as compare_rules
@@ -55,6 +56,10 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
     check_outputs(results, {"--checkpoint": options.checkpoint, "--on-bad-line": quarantine})
     task = _task(options)
     train, test = _source(options, options.data), None
+    if task == "classification":
+        options = with_word_classes(
+            options, train, lambda note: None if options.quiet else print(note, file=sys.stderr)
+        )
     if options.test:
         reading = dict(options.reading)
         if reading.get("on_bad_line", "error") != "error":  # the quarantine is for training rows

@@ -22,6 +22,9 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
     to = to or format_of(output)
     source = scan(data, **reading)
     source.refuse_outputs(output)
+    for note in source.notes:
+        if not quiet:
+            print(note, file=sys.stderr)
     rows = write(source, output, to, at_end=lambda: warn_of_bad_lines(source))
     if not quiet:
         print(f"{rows:,} rows -> {output} ({to})", file=sys.stderr)

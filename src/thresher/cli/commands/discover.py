@@ -37,7 +37,10 @@ def discover(options: DiscoverOptions) -> int:
         check_replaceable(options.checkpoint)
     observer = DiscoveryProgress(options.quiet)
     try:
-        source = _source(options, observer)
+        with warnings_shown(observer):
+            source = _source(options, observer)
+        for note in source.notes:
+            observer.tell("note", message=note)
         discovery.set_params(refit=source.rereadable)  # for the weights
         with warnings_shown(observer):
             discovery.fit(

@@ -55,6 +55,9 @@ def predict(
                 "no row has a feature with nonzero weight; was the model trained on other data, "
                 "or in another format?"
             )
+    for note in source.notes:
+        if not quiet:
+            print(note, file=sys.stderr)
     if output is not None and not quiet:
         print(f"{rows:,} predictions -> {output}", file=sys.stderr)
     return 0
@@ -64,12 +67,19 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return how to read rows for a model: as in training, unless the options differ."""
     learned = {
         name: model.parameters[name]
-        for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams")
+        for name in (
+            *("bits", "zero_based", "multilabel", "label", "weight", "ngrams"),
+            *("header", "delimiter", "encoding", "quotes", "label_separator"),
+        )
         if name in model.parameters
     }
-    for name in ("interactions", "text", "ignore"):
+    for name in ("interactions", "text", "ignore", "columns"):
         learned[name] = tuple(json.loads(str(model.parameters.get(name) or "[]")))
-    given = {name: value for name, value in chosen.items() if value not in (None, (), [], False)}
+    given = {
+        name: value
+        for name, value in chosen.items()
+        if value not in (None, (), []) and (value is not False or name in ("header", "quotes"))
+    }
     reading = learned | given
     if learned.get("label") not in (None, reading.get("label")):
         reading["ignore"] = (
@@ -121,15 +131,25 @@ def _label_sets(
     """Return the predicted labels of multilabel rows; the label with the highest score is first."""
     lines = []
     decision_at = LOSSES[model.loss].decision_at
+    separator = str(model.parameters.get("label_separator") or ",")
+    shown = [_quoted(str(label), separator) for label in classes.tolist()]
     for row in raw:
         chosen = np.flatnonzero(row >= decision_at)
         chosen = chosen[np.argsort(-row[chosen], kind="stable")]
         if kind == "probability":
             shares = label_probabilities(row - decision_at, model.loss)
-            lines.append(",".join(f"{classes[k]}:{shares[k]:.4g}" for k in chosen))
+            words = [f"{shown[k]}:{shares[k]:.4g}" for k in chosen]
         else:
-            lines.append(",".join(str(classes[k]) for k in chosen))
+            words = [shown[k] for k in chosen]
+        lines.append(separator.join(words))
     return lines
+
+
+def _quoted(label: str, separator: str) -> str:
+    """Return a label; in double quotes, as in CSV, if it contains the separator."""
+    if separator not in label and '"' not in label:
+        return label
+    return '"' + label.replace('"', '""') + '"'
 
 
 @contextlib.contextmanager

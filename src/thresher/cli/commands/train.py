@@ -14,6 +14,7 @@ from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import fitted_model, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.default_rule import default_rule
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.cli.steps.resume import with_saved_options
 from thresher.data.scaled import ScaledSource
@@ -56,6 +57,11 @@ def train(options: TrainOptions) -> int:
     source = opened(options, observer, options.model, options.checkpoint)
     if note:
         observer.tell("note", message=note)
+    with warnings_shown(observer):
+        options = with_word_classes(
+            options, source, lambda told: observer.tell("note", message=told)
+        )
+    spec = specification_of(options)
     if checkpoints:
         check_replaceable(options.checkpoint_file)
     if options.cache is not None:

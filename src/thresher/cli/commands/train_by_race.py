@@ -14,6 +14,7 @@ from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import class_weight_of, labels_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.errors import ParameterError
 from thresher.losses import Task
@@ -41,6 +42,10 @@ def train_by_race(options: TrainOptions) -> int:
     estimator = _estimator(options, task)
     observer = progress_for(options.quiet, options.json, 1)
     source = opened(options, observer, options.model, options.html)
+    with warnings_shown(observer):
+        options = with_word_classes(
+            options, source, lambda told: observer.tell("note", message=told)
+        )
     if options.cache is not None:
         from thresher.cli.steps.make_cache import cached
 

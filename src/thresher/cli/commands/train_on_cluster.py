@@ -16,6 +16,7 @@ from thresher.cli.render.stage_progress import StageTable
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import estimator_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.data.scan import scan
 from thresher.distributed.cluster_fit import ClusterFit
@@ -37,6 +38,10 @@ def train_on_cluster(options: TrainOptions) -> int:
     observer = progress_for(options.quiet, options.json, estimator.passes)
     source = scan(list(options.data), **options.reading)
     source.refuse_outputs(options.model, folder)
+    with warnings_shown(observer):
+        options = with_word_classes(
+            options, source, lambda told: observer.tell("note", message=told)
+        )
     cluster_options = ClusterOptions(
         mode=options.mode,
         address=options.ray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -18,6 +18,7 @@ from thresher.cli.render.search_progress import SearchTable
 from thresher.cli.render.search_result import SearchResult
 from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.cli.steps.make_cache import cached
 from thresher.data.source import Source
@@ -48,6 +49,7 @@ def _tune(options: TuneOptions) -> None:
     task, grid, scoring, limit = _checked(options)
     observer = progress_for(quiet=True, as_json=False, passes=options.passes or 1)
     source = opened(options, observer, options.model, options.html)
+    options = with_word_classes(options, source, _printer(options.quiet or options.json))
     _check_reading(options, source)
     spec = specification_of(options, task)
     several = bool(options.reading.get("multilabel"))
@@ -76,6 +78,11 @@ def _tune(options: TuneOptions) -> None:
     warn_of_bad_lines(source)
     result.write(options)
     result.report(options)
+
+
+def _printer(quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints a note on standard error."""
+    return lambda note: None if quiet else print(note, file=sys.stderr)
 
 
 # ---- before rows are read ------------------------------------------------------------------------

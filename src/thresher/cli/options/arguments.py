@@ -31,7 +31,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help=f"One of {', '.join(FORMATS)}. Default: detected from the first bytes.",
+        help=f"One of {', '.join(FORMATS)}, or tsv. Default: detected from the first bytes.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -72,7 +72,8 @@ Multilabel = Annotated[
     bool,
     typer.Option(
         "--multilabel",
-        help="A row has any number of labels, such as 3,17 5:1. Each label has one output.",
+        help="A row has any number of labels, such as 3,17 5:1. Each label has one output. In "
+        "tables: lists, strings such as sport;politics, or --label with several columns.",
         rich_help_panel=READING,
     ),
 ]
@@ -81,7 +82,9 @@ Label = Annotated[
     typer.Option(
         "--label",
         metavar="COLUMN",
-        help="Column of a table that holds the labels. Default: label, y, target or class.",
+        help="Column of a table that holds the labels: its name or its position (0 is the first, "
+        "-1 the last). With --multilabel also several columns of 0 and 1: A,B,C or 'topic_*'. "
+        "Default: label, y, target or class.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -101,7 +104,8 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="COLUMN",
-        help="Column of a table that holds text: each word is a feature. May be repeated.",
+        help="Column of a table that holds text: each word is a feature. May be repeated. auto: "
+        "all columns that look like text.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -124,6 +128,68 @@ Ignore = Annotated[
         show_default=False,
     ),
 ]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a CSV file has the names of the columns; without names, "
+        "columns are named 0, 1, ... Default: the first lines decide.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B,...",
+        help="Names of the columns of a CSV file, instead of those in the file.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="CHAR",
+        help="What separates the cells of a CSV file. Default: tab, comma, semicolon or bar, "
+        "whichever the first lines have.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Encoding of a CSV file, such as latin-1. Default: UTF-8.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Quotes = Annotated[
+    bool | None,
+    typer.Option(
+        "--quotes/--no-quotes",
+        help="Whether cells of a CSV file that begin with a double quote end with one. Default: "
+        "yes; if tabs separate cells, only if the first lines show it.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        "--label-separator",
+        metavar="CHAR",
+        help="What separates the labels in a string, with --multilabel. Default: bar, semicolon or "
+        "comma, whichever the first rows have.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 Threads = Annotated[
     int | None,
     typer.Option(
@@ -139,8 +205,9 @@ OnBadLine = Annotated[
     typer.Option(
         "--on-bad-line",
         metavar="POLICY",
-        help="What to do with a malformed line. error: stop, and report file, line and column; "
-        "skip: skip it and count it; quarantine=FILE: copy it to FILE and continue.",
+        help="What to do with a malformed line, or a training row without a label. error: stop, "
+        "and report file, line and column; skip: skip it and count it; quarantine=FILE: copy it to "
+        "FILE and continue.",
         rich_help_panel=READING,
     ),
 ]
@@ -270,12 +337,16 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
     names = (
         *("format", "bits", "zero_based", "interactions", "multilabel", "label", "weight"),
         *("text", "ngrams", "ignore", "threads", "on_bad_line"),
+        *("header", "delimiter", "encoding", "quotes", "label_separator"),
     )
-    return {
+    found = {
         name: tuple(given[name]) if isinstance(given[name], list) else given[name]
         for name in names
         if name in given
     }
+    if given.get("columns"):
+        found["columns"] = tuple(name.strip() for name in given["columns"].split(","))
+    return found
 
 
 # ---- checkpoints: the texts differ between commands ----------------------------------------------

@@ -8,14 +8,20 @@ import typer
 
 from thresher.cli.options.arguments import (
     Bits,
+    Columns,
+    Delimiter,
+    Encoding,
     Format,
+    Header,
     Ignore,
     Interactions,
     Label,
+    LabelSeparator,
     Multilabel,
     Ngrams,
     OnBadLine,
     Quiet,
+    Quotes,
     Text,
     Threads,
     Weight,
@@ -51,6 +57,12 @@ def convert(
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
     threads: Threads = None,
+    label_separator: LabelSeparator = None,
+    header: Header = None,
+    columns: Columns = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    quotes: Quotes = None,
     on_bad_line: OnBadLine = "error",
     quiet: Quiet = False,
 ) -> None:

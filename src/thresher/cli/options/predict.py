@@ -7,11 +7,16 @@ from typing import Annotated
 import typer
 
 from thresher.cli.options.arguments import (
+    Columns,
     Data,
+    Delimiter,
+    Encoding,
     Format,
+    Header,
     Label,
     OnBadLine,
     Quiet,
+    Quotes,
     Threads,
     ZeroBased,
     reading_of,
@@ -43,6 +48,11 @@ def predict(
     zero_based: ZeroBased = False,
     label: Label = None,
     threads: Threads = None,
+    header: Header = None,
+    columns: Columns = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    quotes: Quotes = None,
     on_bad_line: OnBadLine = "error",
     quiet: Quiet = False,
 ) -> None:

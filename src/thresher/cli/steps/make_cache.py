@@ -55,6 +55,6 @@ def cached(
         write(source, path, "cache", check_stop, dtype, at_end)
     kept = {name: reading[name] for name in ("bits", "multilabel", "threads") if name in reading}
     made = scan(path, format="cache", kinds=source.kinds, **kept)
-    made.given = source.reading
+    made.given = source.settled()
     made.bad_lines.count, made.bad_lines.first = source.bad_lines.count, source.bad_lines.first
     return made

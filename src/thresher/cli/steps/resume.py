@@ -13,7 +13,8 @@ from thresher.training import checkpoint as checkpoints
 
 _READING = (
     "format", "bits", "zero_based", "multilabel", "interactions", "label", "weight", "text",
-    "ngrams", "ignore", "on_bad_line",
+    "ngrams", "ignore", "on_bad_line", "header", "columns", "delimiter", "encoding", "quotes",
+    "label_separator",
 )  # fmt: skip
 
 

@@ -1,0 +1,206 @@
+"""Reads CSV files as tables of strings with a fixed number of rows."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.bad_lines import BadRow
+from thresher.data.columns import arrow, integers, single
+from thresher.data.csv_layout import TAG, CsvLayout
+from thresher.data.open_streams import open_bytes
+from thresher.data.table_files import cut
+from thresher.errors import InputError, setting
+
+__all__ = ["OnRagged", "decoded", "read_csv"]
+
+_BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
+_LINE = "line"  # the only column of a file of fastText, before it is split
+
+OnRagged = Callable[[int, str, str], None]
+"""Called with number, error and text of a CSV line with more or fewer cells than the first line."""
+
+
+def read_csv(
+    path: str,
+    rows: int,
+    layout: CsvLayout,
+    on_ragged: OnRagged,
+    on_read: Callable[[int], None] = lambda _: None,
+) -> Iterator[Any]:
+    """Yield the rows of a CSV file as tables of bytes; `decoded` turns them into strings.
+
+    Parameters
+    ----------
+    path : str
+    rows : int
+        Rows per table.
+    layout : CsvLayout
+    on_ragged : callable
+        Called for each line with too many or too few cells, before the rows after it are yielded.
+    on_read : callable
+        Called with the number of bytes read so far.
+    """
+    pa = arrow("reading CSV")
+    import pyarrow.csv as csv
+
+    def report(row: Any) -> str:
+        what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
+        on_ragged(row.number, what, row.text)
+        return "skip"
+
+    with open_bytes(path) as stream:
+        if layout.empty:
+            return
+        names = (_LINE,) if layout.tagged else layout.names
+        options = {
+            "read_options": csv.ReadOptions(
+                use_threads=False,
+                block_size=_BLOCK,
+                column_names=None if layout.header else names,
+                encoding="utf8" if layout.encoding == "utf-8" else layout.encoding,
+            ),
+            "parse_options": csv.ParseOptions(
+                delimiter=layout.delimiter,
+                quote_char='"' if layout.quotes else False,
+                newlines_in_values=layout.quotes,
+                invalid_row_handler=report,
+            ),
+            "convert_options": csv.ConvertOptions(
+                column_types=dict.fromkeys(layout.heads if layout.header else names, pa.binary()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        }
+        try:
+            with csv.open_csv(_WholeReads(stream), **options) as reader:
+                for table in cut(reader, rows):
+                    on_read(stream.raw_position)
+                    yield _split(table) if layout.tagged else table.rename_columns(layout.names)
+        except pa.ArrowInvalid as error:
+            raise _explained(path, layout, str(error)) from error
+        except UnicodeError as error:
+            raise InputError(
+                f"its bytes are not {layout.encoding}: {error}",
+                place=path,
+                parameter="encoding",
+                hint=("name another one with ", setting("encoding")),
+            ) from None
+
+
+class _WholeReads(io.RawIOBase):
+    """A stream whose reads return as many bytes as requested, unless it ends.
+
+    A pipe returns fewer; Arrow would refuse rows that are longer than two such reads.
+    """
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.stream = stream
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; return the number of bytes."""
+        room, filled = memoryview(buffer).cast("B"), 0
+        while filled < len(room) and (got := self.stream.readinto(room[filled:])):
+            filled += got
+        return filled
+
+
+def _explained(path: str, layout: CsvLayout, what: str) -> InputError:
+    """Return the error of a file that Arrow cannot parse."""
+    if "straddling" not in what:
+        return InputError(what, place=path)
+    what = f"a row is longer than {_BLOCK >> 10} KiB"
+    if not layout.quotes:
+        return InputError(what, place=path)
+    hint = "if quotes are part of the cells, use ", setting("quotes", False)
+    return InputError(f"{what}, or a quote is never closed", place=path, hint=hint)
+
+
+def _split(table: Any) -> Any:
+    """Return labels and texts of lines of fastText: ``__label__a __label__b words``."""
+    pa = arrow("reading CSV")
+    lines = single(table.column(_LINE)).cast(pa.binary())
+    labels, texts = [], []
+    for line in lines.to_pylist():
+        rest = line or b""
+        found = []
+        while rest.startswith(TAG.encode()):
+            word, _, rest = rest.partition(b" ")
+            found.append(word.removeprefix(TAG.encode()).strip())
+            rest = rest.lstrip()
+        labels.append(b" ".join(found) or None)
+        texts.append(rest or None)
+    return pa.Table.from_arrays([_binary(labels), _binary(texts)], names=["label", "text"])
+
+
+def _binary(cells: list[bytes | None]) -> Any:
+    """Return an Arrow array of bytes, without importing pandas."""
+    pa = arrow("reading CSV")
+    offsets = np.zeros(len(cells) + 1, np.int32)
+    np.cumsum([len(cell or b"") for cell in cells], out=offsets[1:])
+    present = np.packbits([cell is not None for cell in cells], bitorder="little")
+    buffers = [present, offsets, b"".join(cell or b"" for cell in cells)]
+    return pa.Array.from_buffers(pa.binary(), len(cells), [pa.py_buffer(b) for b in buffers])
+
+
+def decoded(
+    path: str, table: Any, lines: NDArray[np.int64]
+) -> tuple[Any, NDArray[np.int64], list[BadRow]]:
+    """Return a table of strings, the lines of its rows, and the rows that are not UTF-8.
+
+    Parameters
+    ----------
+    path : str
+    table : pyarrow.Table
+        A table of bytes.
+    lines : array
+        The line of each row.
+    """
+    pa = arrow("reading CSV")
+    columns: list[Any] = []
+    bad: dict[int, tuple[str, bytes]] = {}
+    for name in table.column_names:
+        column = single(table.column(name))
+        try:
+            columns.append(column.cast(pa.string()))
+        except pa.ArrowInvalid:
+            cells = column.to_pylist()
+            for row, cell in enumerate(cells):
+                if cell is not None and _bad_byte(cell) is not None:
+                    bad.setdefault(row, (name, cell))
+            cells = [None if row in bad else cell for row, cell in enumerate(cells)]
+            columns.append(_binary(cells).cast(pa.string()))
+    made = pa.Table.from_arrays(columns, names=table.column_names)
+    if not bad:
+        return made, lines, []
+    found = [_not_text(path, int(lines[row]), *bad[row]) for row in sorted(bad)]
+    keep = np.delete(np.arange(len(lines)), sorted(bad))
+    return made.take(integers(keep)), lines[keep], found
+
+
+def _bad_byte(cell: bytes) -> int | None:
+    """Return the place of the first byte that is not UTF-8."""
+    try:
+        cell.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def _not_text(path: str, line: int, name: str, cell: bytes) -> BadRow:
+    at = _bad_byte(cell) or 0
+    shown = cell[max(at - 15, 0) : at + 15].decode("utf-8", "backslashreplace")
+    cause = InputError(
+        f"column '{name}': \"{shown}\" is not UTF-8",
+        parameter="encoding",
+        hint=("name the encoding, for example ", setting("encoding", "latin-1")),
+    )
+    return BadRow(path, line, str(cause), cell.decode("utf-8", "replace"), cause)
