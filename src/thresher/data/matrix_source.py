@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -136,6 +136,8 @@ class MatrixSource:
     distinct: int | None = None
     first = 0
     kinds: Mapping[str, str] = {}
+    columns: Sequence[str] = ()
+    labels_given = True
 
     def __init__(
         self,

@@ -74,6 +74,10 @@ class Part(ABC):
         Sketch of all its features, if it is known before reading.
     waiting : callable or None
         Called from time to time while waiting for rows; an error that it raises ends the reading.
+    columns : tuple of str
+        The columns that make the features, if the part is a frame.
+    labels_given : bool
+        Whether the labels are an array beside the frame.
     """
 
     name: str
@@ -83,6 +87,8 @@ class Part(ABC):
     first: int = 0
     sketch: bytes = b""
     waiting: Callable[[], None] | None = None
+    columns: tuple[str, ...] = ()
+    labels_given: bool = False
 
     @property
     def size(self) -> int | None:
@@ -319,6 +325,8 @@ class TablePart(FilePart):
             ngrams=reading.ngrams,
             ignore=reading.ignore,
             label_needed=reading.labelled,
+            missing=reading.missing,
+            dates=reading.dates,
         )
         self.table = TableSource(name, format, columns, reading.bits, kinds=kinds, span=span)
         self.named = not self.table.numbered

@@ -12,6 +12,7 @@ from thresher.data.formats import FORMATS
 from thresher.errors import ParameterError
 
 KINDS = ("number", "truth", "string")  # kinds of table columns
+MISSING = ("error", "zero", "indicator")  # what missing cells of tables are
 
 
 class Stopped(KeyboardInterrupt):
@@ -36,6 +37,8 @@ class ReadOptions:
     threads: int | None = None
     on_bad_line: str = "error"
     labelled: bool = True
+    missing: str | None = None
+    dates: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError if an option has a value that is not allowed."""
@@ -71,6 +74,12 @@ class ReadOptions:
                     value=kind,
                     allowed=f"of {', '.join(KINDS)}",
                 )
+        if self.missing not in (None, *MISSING):
+            raise ParameterError(
+                parameter="missing", value=self.missing, allowed=f"one of {', '.join(MISSING)}"
+            )
+        if self.dates not in (None, "parts"):
+            raise ParameterError(parameter="dates", value=self.dates, allowed="'parts'")
         check_policy(self.on_bad_line)
 
     @classmethod
@@ -78,7 +87,8 @@ class ReadOptions:
         """Make it from the arguments of `scan`: sequences of any type, and kinds as a mapping."""
         for name in ("interactions", "text", "ignore"):
             if name in options:
-                options[name] = tuple(options[name])
+                given = options[name]
+                options[name] = (given,) if isinstance(given, str) else tuple(given)
         if "kinds" in options:
             options["kinds"] = tuple((options["kinds"] or {}).items())
         return cls(**options)
@@ -92,6 +102,11 @@ class ReadOptions:
     def keeps_going(self) -> bool:
         """Whether bad lines are left out, and reading continues after them."""
         return self.on_bad_line != "error"
+
+
+def without_defaults(reading: dict[str, Any]) -> dict[str, Any]:
+    """Leave out options that older files do not have, if they are not set."""
+    return {k: v for k, v in reading.items() if v is not None or k not in ("missing", "dates")}
 
 
 class ColumnKinds:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from thresher.data.frames import is_frame, is_labelled_frame
 from thresher.data.parts import parts_of
 from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
@@ -28,6 +29,8 @@ def scan(
     threads: int | None = None,
     on_bad_line: str = "error",
     labelled: bool = True,
+    missing: str | None = None,
+    dates: str | None = None,
 ) -> Source:
     r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -36,10 +39,12 @@ def scan(
 
     Parameters
     ----------
-    files : path, sequence of paths, or iterator
+    files : path, sequence of paths, frame, or iterator
         Files, globs (sorted by name), ``"-"`` for standard input, or URLs such as ``s3://...`` if
         fsspec is installed; plain or compressed (gzip, bzip2, xz, Zstandard). Or an iterator, or a
         function that returns one, of batches ``(X, y)`` or of examples ``({name: value}, label)``.
+        Or a frame: pandas, polars, an Arrow table, or any object with ``__arrow_c_stream__`` or
+        ``__dataframe__``; or a tuple ``(frame, y)`` or ``(frame, y, weights)``.
     format : {"svmlight", "vw", "csv", "parquet", "arrow", "cache"}, optional
         By default detected from the first bytes.
     bits : int, optional
@@ -70,6 +75,12 @@ def scan(
     labelled : bool
         Whether rows of tables have labels. False for rows to predict: columns of labels and
         weights, and columns to ignore, may be missing, and are not read.
+    missing : {"error", "zero", "indicator"}, optional
+        What missing cells of tables and frames are (null, NaN): an error, no feature, or a feature
+        ``column=missing``. By default an error in frames and no feature in files.
+    dates : {"parts"}, optional
+        Make features of the year, month, weekday and hour of columns of dates and times. By
+        default such columns are an error.
 
     Returns
     -------
@@ -101,5 +112,11 @@ def scan(
         threads=threads,
         on_bad_line=on_bad_line,
         labelled=labelled,
+        missing=missing,
+        dates=dates,
     )
+    if is_frame(files) or is_labelled_frame(files):
+        from thresher.data.frame_parts import scan_frame
+
+        return scan_frame(files, reading)
     return Source(parts_of(files, reading), reading)

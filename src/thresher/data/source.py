@@ -15,7 +15,7 @@ from thresher import _core
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.parts import BlockRequest, Part
-from thresher.data.read_options import ReadOptions, Stopped
+from thresher.data.read_options import ReadOptions, Stopped, without_defaults
 from thresher.data.visits import Visit
 from thresher.errors import DataError, ParameterError, ReadOnceError
 
@@ -107,6 +107,16 @@ class Source:
         for part in self.parts:
             found.update(part.kinds())
         return found
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that make the features, if the source is a frame; else empty."""
+        return [name for part in self.parts for name in part.columns]
+
+    @property
+    def labels_given(self) -> bool:
+        """Whether the labels are an array, as for `fit(X, y)`."""
+        return any(part.labels_given for part in self.parts)
 
     def blocks(
         self,
@@ -240,17 +250,19 @@ class Source:
 
     def identity(self) -> dict[str, Any]:
         """Return the options of reading that a resumed run must use again."""
-        reading = asdict(self.given)
+        reading = without_defaults(asdict(self.given))
         return {k: v for k, v in reading.items() if k not in ("threads", "labelled", "kinds")}
 
     def described(self) -> dict[str, Any]:
         """Return the options of reading that predicting must use too: text, numbers and flags."""
-        reading = asdict(self.given)
+        reading = without_defaults(asdict(self.given))
         for name in ("threads", "on_bad_line", "labelled"):
             reading.pop(name)
         for name in ("interactions", "text", "ignore"):
             reading[name] = json.dumps(reading[name]) if reading[name] else ""
         reading["kinds"] = json.dumps(self.kinds) if self.kinds else ""
+        if self.columns:
+            reading["columns"] = json.dumps(self.columns)
         return reading | {"first": self.first}
 
     def labels(self) -> NDArray[Any]:

@@ -69,6 +69,8 @@ class TableColumns:
     label_needed : bool
         Whether a table without labels is an error. If False, columns of labels and weights, and
         columns to ignore, may be missing, and are not read.
+    missing, dates : str, optional
+        As for `entries_of_column`.
     """
 
     label: str | None = None
@@ -78,6 +80,8 @@ class TableColumns:
     categorical: Sequence[str] = ()
     ignore: Sequence[str] = ()
     label_needed: bool = True
+    missing: str | None = None
+    dates: str | None = None
 
     def label_in(self, source: str, names: list[str]) -> str | None:
         """Return the column of labels; raise DataError if a column that is needed is missing."""
@@ -281,7 +285,7 @@ class TableSource:
         """Return rows, labels and weights: arguments of `_core.make_block`, and "text_labels"."""
         columns = self.columns
         fields: dict[str, Any] = {}
-        features: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
+        features = self._first_features(table)
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
@@ -295,11 +299,16 @@ class TableSource:
                 fields["weights"] = _weights_of(name, column)
             else:
                 features += entries_of_column(
-                    name, column, name in columns.text, columns.ngrams, name in columns.categorical
-                )
+                    name, column, name in columns.text, columns.ngrams, name in columns.categorical,
+                    columns.missing, columns.dates,
+                )  # fmt: skip
         if label is None or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
         return {**fields, **rows_of_entries(features, table.num_rows, dtype, self.bits, names)}
+
+    def _first_features(self, table: Any) -> list[FeatureEntries]:
+        """Return the features that are not in columns of their own."""
+        return [_numbered(table)] if self.numbered else []
 
     def _kind(self, name: str, kinds: ColumnKinds) -> str | None:
         """Return the kind of a column; None: its type decides."""

@@ -17,6 +17,7 @@ from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
 from thresher.data.formats import FORMATS, compression_of, suffix_of
+from thresher.data.read_options import without_defaults
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, setting
 
@@ -119,7 +120,7 @@ def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | 
 
 
 def _options(source: Source, dtype: str) -> dict[str, Any]:
-    reading = asdict(source.reading) | {"named": source.named, "first": source.first}
+    reading = without_defaults(asdict(source.reading)) | {"named": source.named, "first": source.first}
     del reading["threads"]
     return reading | {"kinds": source.kinds, "dtype": dtype}
 

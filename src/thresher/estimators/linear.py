@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from os import PathLike
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
@@ -21,6 +22,7 @@ from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError, setting
 from thresher.estimators.coefficients import Coefficients
+from thresher.estimators.frames import FrameInput, FrameRows
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
@@ -42,7 +44,7 @@ def check_source_alone(estimator: Any, y: Any, sample_weight: Any) -> None:
         )
 
 
-class LinearEstimator(Coefficients, BaseEstimator, ABC):
+class LinearEstimator(FrameInput, Coefficients, BaseEstimator, ABC):
     """Base of all estimators: one output for two classes or a regression, else one per class.
 
     Attributes
@@ -89,6 +91,8 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         resume: bool = False,
         names: bool = True,
         seed: int | None = None,
+        label: str | None = None,
+        reading: Mapping[str, Any] | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -122,6 +126,11 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             Whether to look up the names of features, if the source has names.
         seed : int, optional
             Seed of the shuffling of a source; by default it is drawn from `random_state`.
+        label : str, optional
+            The column of a frame that holds the labels, in place of y.
+        reading : mapping, optional
+            Options of `scan` for a frame, such as ``{"missing": "indicator", "text": ["review"]}``;
+            `predict` uses them again.
 
         Returns
         -------
@@ -130,6 +139,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self):
             self.__dict__.pop("_sparse_coef", None)
+            X, y = self._frame_given(X, y, label, reading)
             if classes is not None and (not is_source(X) or self.task == "regressor"):
                 why = "a regression has no classes" if self.task == "regressor" else "y has them"
                 raise ParameterError(
@@ -152,6 +162,8 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             self._set_classes(y, before)
+            if isinstance(X, FrameRows):
+                return self._fit_frame(X, y, sample_weight, eval_set, options)
             return self._fit(X, y, sample_weight, eval_set, options)
 
     def _set_classes(self, y: Any, before: NDArray[Any] | None) -> None:
@@ -168,6 +180,12 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
         """Learn from checked rows."""
+
+    def _fit_frame(
+        self, X: FrameRows, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions
+    ) -> Self:
+        """Learn from the checked rows of a frame with words."""
+        return self._fit(X, y, sample_weight, eval_set, run)
 
     @abstractmethod
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
@@ -201,26 +219,11 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
 
-    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse=self._layout,
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-            y_numeric=self.task == "regressor",
-        )
-        return X, y
-
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
         """Check rows and labels, and return them."""
         return self._validated(X, y, reset)
 
-    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
+    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> Source | MatrixSource:
         """Check rows in memory as `fit` does, and return them as a source, without training.
 
         Sets ``n_features_in_``, the names of columns and the classes, as `fit` does.
@@ -233,11 +236,11 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
 
         Returns
         -------
-        MatrixSource
+        MatrixSource, or Source for a frame with words
         """
         X, y = self._checked(X, y, reset=True)
         self._set_classes(y, None)
-        return MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        return self._rows(X, y, self._checked_weights(sample_weight, X))
 
     def _valid_source(self, eval_set: Any, separate: bool = False) -> Source | MatrixSource | None:
         """Return the validation rows as a source.
@@ -258,9 +261,9 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
                 allowed="a pair (X, y), or a source",
             )
         if separate:
-            checked: MatrixSource = clone(self).source_of(*eval_set)
+            checked: Source | MatrixSource = clone(self).source_of(*eval_set)
             return checked
-        return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
+        return self._rows(*self._checked(eval_set[0], eval_set[1], reset=False), None)
 
     def _checked_eval_set(self, eval_set: Any) -> tuple[Any, Targets] | None:
         """Return validation rows in memory, and their targets."""
@@ -309,8 +312,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         if state.classes is not None:
             self.classes_ = state.classes
         if state.reading:  # trained on a source, which has no columns
-            self.n_features_in_ = state.width
-            self.__dict__.pop("feature_names_in_", None)
+            self._set_columns(state)
         if not hasattr(self, "_sparse_coef"):  # else sparsify or densify has decided
             self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._clear_cached()
@@ -333,20 +335,6 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
         check_is_fitted(self, "_fitted")
         return self.take(replace(self._fitted, **parts))
 
-    def _checked_rows(self, X: Any) -> Any:
-        """Check rows to predict on."""
-        check_is_fitted(self, "_fitted")
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
         return self.model_.raw(X if is_source(X) else self._checked_rows(X))
@@ -362,7 +350,7 @@ class LinearEstimator(Coefficients, BaseEstimator, ABC):
 
     def _model_of(self, outputs: list[Output] | None) -> Model:
         """Return the model of these outputs; None: the current ones."""
-        columns = getattr(self, "feature_names_in_", None)
+        columns = None if self._fitted.reading else getattr(self, "feature_names_in_", None)
         names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
         return self._fitted.model(self.get_params(deep=False), outputs, names)
 

@@ -17,6 +17,7 @@ from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, Tw
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError
+from thresher.estimators.frames import FrameRows
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, Task
 from thresher.model.model import Output
@@ -48,6 +49,21 @@ class WholeMatrixEstimator(LinearEstimator):
             eval_set = (others.matrix_of(columns), tidy(others.labels))
         options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
         self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
+        return self.take(of_source(self._fitted, source, seen, run.names))
+
+    def _fit_frame(
+        self, X: FrameRows, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions
+    ) -> Self:
+        source = X.source(np.zeros(len(X)))
+        rows = gather(source)
+        matrix, seen = rows.compact() if source.bits is None else (rows.matrix(), None)
+        if eval_set is not None and not is_source(eval_set):
+            others = gather(self._valid_source(eval_set), kinds=source.kinds)
+            columns = np.arange(matrix.shape[1]) if seen is None else seen
+            eval_set = (others.matrix_of(columns), others.labels)
+        options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
+        self.fit(matrix, y, sample_weight, eval_set, **options)
+        self._frame_options = X.reading, X.columns
         return self.take(of_source(self._fitted, source, seen, run.names))
 
 

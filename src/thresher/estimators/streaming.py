@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
 from thresher.data.labels import Labels
-from thresher.data.matrix_source import MatrixSource
+from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.estimators.linear import LinearEstimator, check_source_alone
 from thresher.estimators.tasks import LinearRegressor
@@ -29,8 +29,10 @@ class StreamingEstimator(LinearEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
         self._checked_params()
-        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
-        return self._train(rows, eval_set, run, known=self._labels())
+        rows, known = self._rows(X, y, self._checked_weights(sample_weight, X)), self._labels()
+        if not isinstance(rows, MatrixSource):
+            known.count(LabelArray(y))  # for balanced classes
+        return self._train(rows, eval_set, run, known=known)
 
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         return self._train(source, eval_set, run, classes=classes)
@@ -42,7 +44,7 @@ class StreamingEstimator(LinearEstimator):
             self._specification(),
             source,
             run,
-            valid=self._valid_source(eval_set, separate=not isinstance(source, MatrixSource)),
+            valid=self._valid_source(eval_set, separate=not source.labels_given),
             before=self._fitted if self.warm_start and not self._is_new() else None,
             multilabel=self._label_format(source),
             **labels,
@@ -60,7 +62,7 @@ class StreamingEstimator(LinearEstimator):
         if self._is_new():
             self._checked_params()
             known = self._labels()
-        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
+        rows = self._rows(X, y, self._checked_weights(sample_weight, X))
         return self._learn_once(rows, known=known, **prepare)
 
     def _learn_once(
@@ -95,6 +97,8 @@ class StreamingEstimator(LinearEstimator):
         if known is not None and X is known[0]:
             return known[1]
         X = self._checked_rows(X)
+        if is_source(X):  # of a frame with words
+            return self.model_.raw(X)
         state = self._fitted
         if state.target is not None or state.final or state.outputs is None or state.standardised:
             # Learners may have more weights than the model, or other units, or be lost.

@@ -1,0 +1,282 @@
+"""A frame as part of a source: the same features, blocks and order as in a Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import _core
+from thresher.data.arrays import is_sparse
+from thresher.data.bad_lines import BadCells, BadLines, BadRow, report
+from thresher.data.block import Block, Position
+from thresher.data.columns import integers
+from thresher.data.features import FeatureEntries, NamesWanted, key_of
+from thresher.data.frames import (
+    arrow_table,
+    columns_of,
+    matrix_of,
+    opened,
+    select,
+    sparse_columns,
+    unique_names,
+)
+from thresher.data.iterators import checked_targets
+from thresher.data.parts import BlockRequest, Part
+from thresher.data.read_options import ColumnKinds, ReadOptions
+from thresher.data.source import Source
+from thresher.data.table_files import kinds_of
+from thresher.data.tables import BATCH_ROWS, TableColumns, TableSource
+from thresher.errors import ParameterError
+
+__all__ = ["FrameBlock", "FramePart", "frame_source", "scan_frame"]
+
+
+@dataclass(frozen=True)
+class FrameBlock(Block):
+    """Rows of a frame; a place is the number of the row, from 0."""
+
+    def place(self, row: int) -> str:
+        """Return the place of a row for an error."""
+        return f"row {self.native.line(row) - 1 if self.lines is None else self.lines[row] - 1}"
+
+
+@dataclass(frozen=True)
+class _BadFrameRow(BadRow):
+    """A bad row of a frame."""
+
+    def __str__(self) -> str:
+        return f"row {self.line - 1}, {self.what}"
+
+
+class FrameTable(TableSource):
+    """Rows of an Arrow table in memory.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    columns : TableColumns
+    bits : int or None
+    kinds : ColumnKinds
+    y : array of shape (rows,), or CSR matrix of shape (rows, labels), optional
+        Labels, if the table has none.
+    weights : array of shape (rows,), optional
+    sparse : pair, optional
+        Names of sparse columns, and a CSR matrix of their cells.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        columns: TableColumns,
+        bits: int | None,
+        kinds: ColumnKinds,
+        y: Any = None,
+        weights: NDArray[np.float64] | None = None,
+        sparse: tuple[Sequence[str], Any] | None = None,
+    ) -> None:
+        super().__init__("frame", "arrow", columns, bits, kinds=kinds)
+        self.table, self.y, self.weights = table, y, weights
+        self.label = columns.label_in("frame", table.column_names)
+        self.sparse = None
+        if sparse is not None:
+            keys = np.array([key_of(name.encode()) for name in sparse[0]], np.uint64)
+            self.sparse = [name.encode() for name in sparse[0]], keys, sparse[1]
+
+    def find_kinds(self) -> None:
+        """Add the columns of this table to `kinds`."""
+        if not self._kinds_known and not self.kinds.fixed:
+            self._kinds_known = True
+            found = kinds_of(self.table, self.format)
+            if self.sparse is not None:
+                found |= {name.decode(): "number" for name in self.sparse[0]}
+            self.kinds.add(found)
+
+    def blocks(
+        self,
+        after: Position | None = None,
+        dtype: str = "float32",
+        names: NamesWanted = False,
+        on_bad: Callable[[BadRow], None] | None = None,
+        kinds: ColumnKinds | None = None,
+    ) -> Iterator[Block]:
+        """Yield the rows, as many per block as from a file; see `TableSource.blocks`."""
+        self.find_kinds()
+        first = 0 if after is None else after.offset
+        for batch in range(first, -(-self.table.num_rows // BATCH_ROWS)):
+            table = self.table.slice(batch * BATCH_ROWS, BATCH_ROWS)
+            rows = np.arange(table.num_rows) + batch * BATCH_ROWS
+            bad: list[BadRow] = []
+            block = self._frame_block(table, rows, batch, dtype, names, kinds or self.kinds, bad)
+            report(bad, on_bad)
+            yield block
+
+    def _frame_block(
+        self,
+        table: Any,
+        rows: NDArray[np.int64],
+        batch: int,
+        dtype: str,
+        names: NamesWanted,
+        kinds: ColumnKinds,
+        bad_rows: list[BadRow],
+    ) -> Block:
+        end, whole = Position(0, batch + 1, int(rows[-1]) + 1), len(rows)
+        while True:
+            try:
+                self._rows = rows
+                fields = self._fields(table, self.label, dtype, names, kinds)
+                break
+            except BadCells as bad:
+                for i, row in enumerate(bad.rows.tolist()):
+                    bad_rows.append(_BadFrameRow("frame", int(rows[row]) + 1, bad.worded(i)))
+                keep = np.delete(np.arange(len(rows)), bad.rows)
+                table, rows = table.take(integers(keep)), rows[keep]
+        words = fields.pop("text_labels", None)
+        if self.weights is not None:
+            fields["weights"] = np.ascontiguousarray(self.weights[rows])
+        if is_sparse(self.y):
+            sets = self.y[rows]
+            fields |= {"labels": None, "label_starts": sets.indptr.astype(np.int64)}
+            fields["label_values"] = sets.indices.astype(np.float64)
+        elif self.y is not None:
+            words = self.y[rows]
+        first = int(rows[0]) + 1 if len(rows) else 1
+        native = _core.make_block(**fields, first_line=first)
+        return FrameBlock(native, "frame", end, words, None if len(rows) == whole else rows + 1)
+
+    def _first_features(self, table: Any) -> list[FeatureEntries]:
+        if self.sparse is None:
+            return []
+        names, keys, matrix = self.sparse
+        part = matrix[self._rows]
+        at = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)).astype(np.int64)
+        places, values = part.indices, np.asarray(part.data, np.float64)
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            name = names[places[bad[0]]].decode()
+            here = bad[places[bad] == places[bad[0]]]
+            raise BadCells(at[here], name, lambda i: f"{values[here[i]]} is not a finite number")
+        return [FeatureEntries(at, keys[places], values, lambda i: [names[k] for k in places[i]])]
+
+
+class FramePart(Part):
+    """A frame, with labels in a column or given as an array.
+
+    Parameters
+    ----------
+    frame : frame
+    reading : ReadOptions
+    y, weights
+        As for `FrameTable`.
+    """
+
+    named = True
+    name = "frame"
+
+    def __init__(
+        self,
+        frame: Any,
+        reading: ReadOptions,
+        y: Any = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        frame = opened(frame)
+        label = reading.label
+        if y is not None:
+            label = label or ""
+            used = [name for name in columns_of(frame) if str(name) != label]
+            frame = frame if len(used) == len(columns_of(frame)) else select(frame, used)
+        columns = TableColumns(
+            label=label,
+            weight=reading.weight,
+            text=reading.text,
+            ngrams=reading.ngrams,
+            ignore=reading.ignore,
+            label_needed=reading.labelled and y is None,
+            missing=reading.missing or "error",
+            dates=reading.dates,
+        )
+        sparse = _sparse_part(frame, reading)
+        if sparse is not None:
+            frame = select(frame, [c for c in columns_of(frame) if str(c) not in sparse[0]])
+        table = arrow_table(frame)
+        fixed = bool(reading.kinds) and not reading.labelled
+        kinds = ColumnKinds(dict(reading.kinds), fixed)
+        self.table = FrameTable(table, columns, reading.bits, kinds, y, weights, sparse)
+        left_out = (*reading.ignore, reading.weight, self.table.label)
+        known = [*table.column_names, *(sparse[0] if sparse else ())]
+        self.labels_given = y is not None
+        self.columns = tuple(name for name in known if name not in left_out)
+
+    def kinds(self) -> dict[str, str]:
+        """Return the kinds of columns."""
+        self.table.find_kinds()
+        return self.table.kinds.found
+
+    def blocks(
+        self,
+        number: int,
+        after: Position | None,
+        reading: ReadOptions,
+        bad_lines: BadLines,
+        wanted: BlockRequest,
+    ) -> Iterator[Block]:
+        """Make blocks of rows."""
+
+        def leave_out(row: BadRow) -> None:
+            bad_lines.add(number, row.line, str(row), row.text.encode())
+
+        kinds = ColumnKinds(wanted.kinds, fixed=True) if wanted.kinds else None
+        on_bad = leave_out if reading.keeps_going else None
+        for block in self.table.blocks(after, wanted.dtype, wanted.keys, on_bad, kinds):
+            yield replace(block, end=replace(block.end, file=number))
+
+
+def _sparse_part(frame: Any, reading: ReadOptions) -> tuple[list[str], Any] | None:
+    """Return the names and the cells of sparse columns that make features."""
+    names = columns_of(frame)
+    left_out = (*reading.ignore, reading.weight, reading.label)
+    chosen = [names[k] for k in sparse_columns(frame) if str(names[k]) not in left_out]
+    if not chosen:
+        return None
+    return unique_names(chosen), matrix_of(select(frame, chosen))
+
+
+def scan_frame(given: Any, reading: ReadOptions) -> Source:
+    """Return a frame, or a tuple (frame, y) or (frame, y, weights), as a source."""
+    if not isinstance(given, tuple):
+        return frame_source(given, reading)
+    frame, y, weights = (*given, None)[:3]
+    frame = opened(frame)
+    found = checked_targets(y, weights, int(frame.shape[0]))
+    labels = found["labels"] if found["text_labels"] is None else found["text_labels"]
+    return frame_source(frame, reading, labels, found["weights"])
+
+
+def frame_source(
+    frame: Any,
+    reading: ReadOptions,
+    y: Any = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Source:
+    """Return a frame as a source.
+
+    Parameters
+    ----------
+    frame : frame
+    reading : ReadOptions
+    y : array of shape (rows,), or CSR matrix of shape (rows, labels), optional
+        Labels; by default a column holds them.
+    weights : array of shape (rows,), optional
+    """
+    if reading.format is not None:
+        raise ParameterError("a frame has no format", parameter="format", value=reading.format)
+    part = FramePart(frame, reading, y, weights)
+    used = replace(reading, missing=reading.missing or "error")
+    if y is not None:
+        used = replace(used, label=reading.label or "", multilabel=is_sparse(y))
+    return Source([part], used)

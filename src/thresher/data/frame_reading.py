@@ -1,0 +1,128 @@
+"""How a model reads a frame: with the options, kinds and columns of its training."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thresher.data.frames import cells_of, columns_of, opened, outside, select
+from thresher.data.read_options import ReadOptions
+from thresher.data.source import Source
+from thresher.errors import DataWarning, ParameterError
+
+__all__ = ["NewColumnsWarning", "by_name", "label_of", "reads_tables", "reading_for", "source_for"]
+
+_USUAL = ("label", "y", "target", "class")  # a file has its labels there by default
+
+
+class NewColumnsWarning(DataWarning):
+    """A frame has columns that the training data did not have; they are left out."""
+
+
+def reads_tables(parameters: Mapping[str, Any]) -> bool:
+    """Tell whether a model was trained on tables or on a frame with words."""
+    return bool(parameters.get("kinds") or parameters.get("columns_hashed"))
+
+
+def reading_for(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `scan` for rows to predict: those of the training.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The parameters of a model, or the result of `Source.described`.
+    """
+    found = {
+        name: parameters[name]
+        for name in ("bits", "multilabel", "label", "weight", "ngrams", "missing", "dates")
+        if name in parameters
+    }
+    for name in ("text", "ignore"):
+        found[name] = tuple(json.loads(str(parameters.get(name) or "[]")))
+    return found | {"labelled": False}
+
+
+def source_for(parameters: Mapping[str, Any], frame: Any) -> Source:
+    """Return a frame as the source of a model that was trained on tables or on a frame.
+
+    Columns are found by their names, in any order. Missing columns raise ParameterError; new ones
+    are left out, with a warning.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The parameters of a model, or the result of `Source.described`.
+    frame : frame
+    """
+    from thresher.data.frame_parts import frame_source
+
+    frame = opened(frame)
+    options = reading_for(parameters)
+    kinds = json.loads(str(parameters.get("kinds") or "{}"))
+    given = parameters.get("columns")
+    known = json.loads(str(given)) if given else _features(kinds, options)
+    others = [] if given else [name for name in map(str, columns_of(frame)) if name not in known]
+    frame = by_name(frame, [*known, *others], _unused(options))
+    # Without a label column, none is looked for: it could be a feature.
+    return frame_source(frame, ReadOptions.of(**options | {"label": options.get("label") or ""}))
+
+
+def _features(kinds: Mapping[str, str], options: Mapping[str, Any]) -> list[str]:
+    """Return the columns of features of tables whose columns have these kinds."""
+    usual = () if options.get("label") else _USUAL
+    return [name for name in kinds if name not in (*_unused(options), *usual)]
+
+
+def _unused(options: Mapping[str, Any]) -> list[str]:
+    return [name for name in (*options["ignore"], options.get("label"), options.get("weight"))
+            if name]  # fmt: skip
+
+
+def label_of(parameters: Mapping[str, Any], frame: Any) -> Any:
+    """Return the labels in a frame, from the column that had them in training; else None."""
+    label = parameters.get("label")
+    frame = opened(frame)
+    return cells_of(frame, label) if label and label in columns_of(frame) else None
+
+
+def by_name(frame: Any, known: Sequence[str], unused: Sequence[str] = ()) -> Any:
+    """Return an opened frame with the known columns, in this order.
+
+    Raises ParameterError if one is missing. Warns of columns that are neither known nor unused.
+
+    Parameters
+    ----------
+    frame : opened frame
+    known : sequence of str
+    unused : sequence of str
+        Columns that are left out without a warning, such as that of labels.
+    """
+    names = {str(name): name for name in columns_of(frame)}
+    missing = [name for name in known if name not in names]
+    if missing:
+        raise ParameterError(
+            f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing: the training data "
+            f"had {'it' if len(missing) == 1 else 'them'}, and the frame has the columns "
+            f"{_quoted(list(names))}"
+        )
+    expected = {*known, *unused}
+    new = [name for name in names if name not in expected]
+    if new:
+        message = NewColumnsWarning(
+            f"{_listed(new)} {'is' if len(new) == 1 else 'are'} new: the training data did not have "
+            f"{'it' if len(new) == 1 else 'them'}",
+            hint="new columns are left out",
+        )
+        warnings.warn(message, stacklevel=outside())
+    chosen = [names[name] for name in known]
+    return frame if chosen == columns_of(frame) else select(frame, chosen)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{'column' if len(names) == 1 else 'columns'} {_quoted(names)}"
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:20]) + (", ..." if len(names) > 20 else "")
