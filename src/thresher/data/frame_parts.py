@@ -17,6 +17,8 @@ from thresher.data.columns import integers
 from thresher.data.features import FeatureEntries, NamesWanted, key_of
 from thresher.data.frames import (
     arrow_table,
+    has_words,
+    is_frame,
     columns_of,
     matrix_of,
     opened,
@@ -255,6 +257,26 @@ def scan_frame(given: Any, reading: ReadOptions) -> Source:
     found = checked_targets(y, weights, int(frame.shape[0]))
     labels = found["labels"] if found["text_labels"] is None else found["text_labels"]
     return frame_source(frame, reading, labels, found["weights"])
+
+
+def words_as_source(X: Any, y: Any, given: dict[str, Any], owner: str) -> tuple[Any, Any]:
+    """Return a frame with words as a source, and None for its labels; anything else as it is.
+
+    Parameters
+    ----------
+    X, y
+        As for `fit`.
+    given : dict
+        More arguments of `fit`; `sample_weight` is taken out if X becomes a source.
+    owner : str
+        The class that has the method, for messages.
+    """
+    if not is_frame(X) or not has_words(X := opened(X)):
+        return X, y
+    if given.get("groups") is not None:
+        raise ParameterError("groups are for frames of numbers; this one has words", owner=owner)
+    weights = given.pop("sample_weight", None)
+    return scan_frame((X, y, weights), ReadOptions()), None
 
 
 def frame_source(

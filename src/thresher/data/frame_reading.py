@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.data.frames import cells_of, columns_of, opened, outside, select
+from thresher.data.frames import columns_of, opened, outside, select
 from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
 from thresher.errors import DataWarning, ParameterError
 
-__all__ = ["NewColumnsWarning", "by_name", "label_of", "reads_tables", "reading_for", "source_for"]
+__all__ = ["NewColumnsWarning", "by_name", "reading_for", "reads_tables", "source_for"]
 
 _USUAL = ("label", "y", "target", "class")  # a file has its labels there by default
 
@@ -23,7 +23,7 @@ class NewColumnsWarning(DataWarning):
 
 def reads_tables(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a model was trained on tables or on a frame with words."""
-    return bool(parameters.get("kinds") or parameters.get("columns_hashed"))
+    return bool(parameters.get("kinds"))
 
 
 def reading_for(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,48 +80,53 @@ def _unused(options: Mapping[str, Any]) -> list[str]:
             if name]  # fmt: skip
 
 
-def label_of(parameters: Mapping[str, Any], frame: Any) -> Any:
-    """Return the labels in a frame, from the column that had them in training; else None."""
-    label = parameters.get("label")
-    frame = opened(frame)
-    return cells_of(frame, label) if label and label in columns_of(frame) else None
-
-
-def by_name(frame: Any, known: Sequence[str], unused: Sequence[str] = ()) -> Any:
-    """Return an opened frame with the known columns, in this order.
+def by_name(
+    frame: Any,
+    needed: Sequence[str],
+    unused: Sequence[str] = (),
+    known: Sequence[str] | None = None,
+) -> Any:
+    """Return an opened frame with the needed columns, in this order.
 
     Raises ParameterError if one is missing. Warns of columns that are neither known nor unused.
 
     Parameters
     ----------
     frame : opened frame
-    known : sequence of str
+    needed : sequence of str
     unused : sequence of str
         Columns that are left out without a warning, such as that of labels.
+    known : sequence of str, optional
+        All columns of the training data; by default the needed ones.
     """
+    known = needed if known is None else known
     names = {str(name): name for name in columns_of(frame)}
     missing = [name for name in known if name not in names]
-    if missing:
+    if not names.keys() >= {*needed}:
+        missing = missing or [name for name in needed if name not in names]
         raise ParameterError(
-            f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing: the training data "
-            f"had {'it' if len(missing) == 1 else 'them'}, and the frame has the columns "
-            f"{_quoted(list(names))}"
+            f"{_listed(missing, 'missing')}: the training data had {_them(missing)}, and the frame "
+            f"has the columns {_quoted(list(names))}"
         )
-    expected = {*known, *unused}
-    new = [name for name in names if name not in expected]
+    new = [name for name in names if name not in {*known, *unused}]
     if new:
+        also = f"; {_listed(missing, 'missing')}, with weight 0 in the model" if missing else ""
         message = NewColumnsWarning(
-            f"{_listed(new)} {'is' if len(new) == 1 else 'are'} new: the training data did not have "
-            f"{'it' if len(new) == 1 else 'them'}",
+            f"{_listed(new, 'new')}: the training data did not have {_them(new)}{also}",
             hint="new columns are left out",
         )
         warnings.warn(message, stacklevel=outside())
-    chosen = [names[name] for name in known]
+    chosen = [names[name] for name in needed]
     return frame if chosen == columns_of(frame) else select(frame, chosen)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return f"{'column' if len(names) == 1 else 'columns'} {_quoted(names)}"
+def _listed(names: Sequence[str], what: str) -> str:
+    one = len(names) == 1
+    return f"{'column' if one else 'columns'} {_quoted(names)} {'is' if one else 'are'} {what}"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -120,7 +120,10 @@ def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | 
 
 
 def _options(source: Source, dtype: str) -> dict[str, Any]:
-    reading = without_defaults(asdict(source.reading)) | {"named": source.named, "first": source.first}
+    reading = without_defaults(asdict(source.reading)) | {
+        "named": source.named,
+        "first": source.first,
+    }
     del reading["threads"]
     return reading | {"kinds": source.kinds, "dtype": dtype}
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.frame_parts import words_as_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
@@ -295,6 +296,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         self, X: Any, y: Any, sample_weight: Any, groups: Any, classes: Any
     ) -> tuple[Source | MatrixSource, Labels, NDArray[np.int64] | None]:
         """Check the arguments of fit; return a source, its labels, and the group of each row."""
+        given = {"sample_weight": sample_weight, "groups": groups}
+        X, y = words_as_source(X, y, given, self._owner)
+        sample_weight, groups = given.get("sample_weight"), given.get("groups")
         if is_source(X):
             if y is not None or sample_weight is not None or groups is not None:
                 raise ParameterError(

@@ -214,6 +214,14 @@ class FrameInput:
         """Return checked rows with their labels as a source."""
         return X.source(y, weights) if isinstance(X, FrameRows) else MatrixSource(X, y, weights)
 
+    def _frame_facts(self) -> dict[str, Any]:
+        """Return the columns and the column of labels of a frame of numbers, for the model."""
+        columns = getattr(self, "feature_names_in_", None)
+        if self._fitted.reading or columns is None:
+            return {}
+        label = {"label": self._label_column} if hasattr(self, "_label_column") else {}
+        return {"columns": json.dumps(columns.tolist()), **label}
+
     def _set_columns(self, state: FittedState) -> None:
         """Set the attributes of columns after training on a source."""
         columns = json.loads(state.reading.get("columns") or "[]")

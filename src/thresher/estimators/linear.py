@@ -352,7 +352,8 @@ class LinearEstimator(FrameInput, Coefficients, BaseEstimator, ABC):
         """Return the model of these outputs; None: the current ones."""
         columns = None if self._fitted.reading else getattr(self, "feature_names_in_", None)
         names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
-        return self._fitted.model(self.get_params(deep=False), outputs, names)
+        params = self.get_params(deep=False) | self._frame_facts()
+        return self._fitted.model(params, outputs, names)
 
     def _loss(self) -> str:
         """Return the name of the loss; a rule with a single loss has no parameter `loss`."""

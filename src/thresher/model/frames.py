@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thresher.data.arrays import is_sparse
 from thresher.data.frame_reading import by_name, reads_tables, source_for
 from thresher.data.frames import columns_of, matrix_of, opened
 from thresher.errors import ParameterError
@@ -32,20 +33,18 @@ def rows_of_frame(model: Model, frame: Any) -> Any:
     if not model.names or not any(isinstance(name, str) for name in names):
         return _numbers(frame)  # columns are found by their numbers
     known = json.loads(str(model.parameters.get("columns") or "null"))
-    if known is not None:
-        label = model.parameters.get("label")
-        return _numbers(by_name(frame, known, [str(label)] if label else []))
-    # An older model: it has only the names of features with nonzero weight.
-    if len(names) == model.n_features and all(names[k] == n for k, n in model.names.items()):
+    if known == names:
         return _numbers(frame)
-    if len(names) != model.n_features:
-        raise ParameterError(
-            f"X must have {model.n_features} columns, like the training data; it has {len(names)}"
-        )
+    label = model.parameters.get("label")
+    unused = [name for name in names if known is None or name == label]
     order = sorted(model.names)
-    chosen = _numbers(by_name(frame, [model.names[k] for k in order], list(map(str, names))))
-    found = np.zeros((frame.shape[0], model.n_features))
-    found[:, order] = chosen.toarray() if hasattr(chosen, "toarray") else chosen
+    chosen = _numbers(by_name(frame, [model.names[k] for k in order], unused, known))
+    if is_sparse(chosen):
+        entries = chosen.tocoo()
+        places = entries.row, np.array(order)[entries.col]
+        return type(chosen)((entries.data, places), shape=(chosen.shape[0], model.n_features))
+    found = np.zeros((chosen.shape[0], model.n_features), chosen.dtype)
+    found[:, order] = chosen
     return found
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_method_params, indexable
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.frame_parts import words_as_source
 from thresher.errors import DivergenceError, ParameterError
 from thresher.health.watch import DivergenceWarning, DivergenceWatch
 from thresher.model.frontier import Place, frontier_of
@@ -175,6 +176,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self
         """
         self._check()
+        X, y = words_as_source(X, y, params, "OnePassSearchCV")
         points = points_of(self.estimator, self.param_grid)
         check_single_labels("OnePassSearchCV", self.estimator, X, y)
         with all_or_nothing(self):

@@ -62,7 +62,16 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return how to read rows for a model: as in training, unless the options differ."""
     learned = {
         name: model.parameters[name]
-        for name in ("bits", "zero_based", "multilabel", "label", "weight", "ngrams")
+        for name in (
+            "bits",
+            "zero_based",
+            "multilabel",
+            "label",
+            "weight",
+            "ngrams",
+            "missing",
+            "dates",
+        )
         if name in model.parameters
     }
     for name in ("interactions", "text", "ignore"):
