@@ -17,9 +17,9 @@ from thresher.data.columns import integers
 from thresher.data.features import FeatureEntries, NamesWanted, key_of
 from thresher.data.frames import (
     arrow_table,
+    columns_of,
     has_words,
     is_frame,
-    columns_of,
     matrix_of,
     opened,
     select,
@@ -206,6 +206,11 @@ class FramePart(Part):
         if sparse is not None:
             frame = select(frame, [c for c in columns_of(frame) if str(c) not in sparse[0]])
         table = arrow_table(frame)
+        if not table.column_names:
+            raise ParameterError(
+                "the frame has no columns" + " that are not sparse" * (sparse is not None),
+                hint="fit takes a frame of sparse columns" if sparse else None,
+            )
         fixed = bool(reading.kinds) and not reading.labelled
         kinds = ColumnKinds(dict(reading.kinds), fixed)
         self.table = FrameTable(table, columns, reading.bits, kinds, y, weights, sparse)

@@ -51,10 +51,12 @@ def is_frame(X: Any) -> bool:
     """
     if isinstance(X, type) or hasattr(X, "tocsr") or isinstance(X, np.ndarray):
         return False
-    if hasattr(X, "__dataframe__") or _is_pandas(X) or _is_lazy(X):
+    if _polars_type(X):
+        return _polars_type(X) in ("DataFrame", "LazyFrame")
+    if hasattr(X, "__dataframe__") or _is_pandas(X):
         return True
-    one = getattr(X, "ndim", 2) == 1 or hasattr(X, "combine_chunks") and not hasattr(X, "schema")
-    return hasattr(X, "__arrow_c_stream__") and not one
+    chunks = hasattr(X, "combine_chunks") and not hasattr(X, "schema")
+    return hasattr(X, "__arrow_c_stream__") and getattr(X, "ndim", 2) != 1 and not chunks
 
 
 def is_labelled_frame(X: Any) -> bool:
@@ -69,9 +71,9 @@ def is_labelled_frame(X: Any) -> bool:
 
 def opened(frame: Any) -> Any:
     """Return a frame as pandas, polars or an Arrow table; reads lazy frames and streams."""
-    if _is_lazy(frame):
+    if _polars_type(frame) == "LazyFrame":
         return frame.collect()
-    if _is_pandas(frame) or _is_polars(frame):
+    if _polars_type(frame) or _is_pandas(frame):
         return frame
     pa = arrow("a DataFrame")
     if isinstance(frame, pa.Table):
@@ -96,12 +98,10 @@ def _is_pandas(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
 
 
-def _is_polars(X: Any) -> bool:
-    return type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "columns")
-
-
-def _is_lazy(X: Any) -> bool:
-    return type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect")
+def _polars_type(X: Any) -> str:
+    """Return the name of a type of polars; empty: the type is of another package."""
+    kind = type(X)
+    return kind.__name__ if kind.__module__.partition(".")[0] == "polars" else ""
 
 
 def _width(frame: Any) -> int:
@@ -144,7 +144,7 @@ def has_words(frame: Any) -> bool:
     """Tell whether an opened frame has columns of other types than numbers and booleans."""
     if _is_pandas(frame):
         return not all(_of_numbers(frame.iloc[:, k]) for k in range(frame.shape[1]))
-    if _is_polars(frame):
+    if _polars_type(frame):
         return not all(d.is_numeric() or str(d) == "Boolean" for d in frame.dtypes)
     return not all(is_number(column.type) for column in frame.columns)
 
@@ -153,8 +153,8 @@ def _of_numbers(column: Any) -> bool:
     """Tell whether a pandas column holds only numbers and booleans."""
     from pandas.api.types import infer_dtype, is_numeric_dtype
 
-    dtype = getattr(column.dtype, "subtype", column.dtype)  # of a sparse column
-    if dtype == object:
+    dtype = column.dtype.subtype if _is_sparse(column) else column.dtype
+    if dtype.kind == "O" and not hasattr(dtype, "na_value"):
         return infer_dtype(column, skipna=True) in _NUMBERS
     return bool(is_numeric_dtype(dtype))  # booleans count
 
@@ -224,12 +224,10 @@ def arrow_table(frame: Any) -> Any:
     if isinstance(frame, pa.Table):
         unique_names(frame.column_names)
         return frame
-    if _is_polars(frame):
+    if _polars_type(frame):
         return frame.to_arrow()
     names = unique_names(columns_of(frame))
     columns = [_arrow_column(pa, name, frame.iloc[:, k]) for k, name in enumerate(names)]
-    if not columns:
-        return pa.table({"": pa.nulls(len(frame))}).select([])
     return pa.table(columns, names=names)
 
 

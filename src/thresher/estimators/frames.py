@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from thresher.data.source import Source
+    from thresher.losses import Task
     from thresher.training.fitted import FittedState
 
 
@@ -71,8 +72,8 @@ class FrameRows:
 class FrameInput:
     """Mixin of estimators: checks of rows, which may be in a frame."""
 
-    _layout: str
-    task: str
+    _layout: ClassVar[str]
+    task: ClassVar[Task]
     _fitted: FittedState
     _frame_options: tuple[ReadOptions, list[str]]  # of the frame with words to learn from
     _label_column: str

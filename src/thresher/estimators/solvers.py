@@ -58,7 +58,8 @@ class WholeMatrixEstimator(LinearEstimator):
         rows = gather(source)
         matrix, seen = rows.compact() if source.bits is None else (rows.matrix(), None)
         if eval_set is not None and not is_source(eval_set):
-            others = gather(self._valid_source(eval_set), kinds=source.kinds)
+            valid: Any = self._valid_source(eval_set)
+            others = gather(valid, kinds=source.kinds)
             columns = np.arange(matrix.shape[1]) if seen is None else seen
             eval_set = (others.matrix_of(columns), others.labels)
         options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}

@@ -43,8 +43,7 @@ def column_of(
     if names is not None:
         check_names(names, n_features)
     if isinstance(feature, str):
-        known = kept.items() if names is None else enumerate(names)
-        known = list(known)
+        known = list(kept.items() if names is None else enumerate(names))
         found = [index for index, name in known if name == feature]
         if not found:  # "column^value", as it was named before
             other = feature.replace("^", "=", 1)
