@@ -79,11 +79,11 @@ def rows_of(source: Any) -> list[list[tuple[str, float]]]:
 def test_every_frame_gives_the_model_of_the_file(make: Any, tmp_path: Path) -> None:
     rows = table()
     pq.write_table(rows, tmp_path / "a.parquet")
-    rule = FTRLClassifier(store="hashed", passes=2, random_state=0)
+    rule = FTRLClassifier(store="hashed", passes=5, random_state=0)
     expected = rule.fit(scan(tmp_path / "a.parquet")).model_
     frame = make(rows)
     assert is_frame(frame)
-    found = FTRLClassifier(passes=2, random_state=0).fit(scan(frame)).model_
+    found = FTRLClassifier(passes=5, random_state=0).fit(scan(frame)).model_
     np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_array_equal(found.weights, expected.weights)
     np.testing.assert_array_equal(found.intercept, expected.intercept)

@@ -268,7 +268,7 @@ def test_searches_and_discovery() -> None:
     assert SparsityPath(rule, cv=3).fit(FRAME, Y).chosen_estimator_.predict(FRAME).shape == (N,)
     with pytest.warns(UserWarning, match="calibrat"):
         found = FeatureDiscovery(random_state=0, refit=True).fit(FRAME, Y)
-    assert {each.feature for each in found.top(2)} == {"age", "colour=red"}
+    assert {each.feature for each in found.findings(2)} == {"age", "colour=red"}
     assert (found.predict(FRAME) == Y).mean() > 0.9
     with pytest.raises(ParameterError, match="groups are for frames of numbers"):
         FeatureDiscovery().fit(FRAME, Y, groups=np.arange(N))

@@ -36,6 +36,8 @@ from thresher.errors import ParameterError
 
 __all__ = ["FrameBlock", "FramePart", "frame_source", "scan_frame"]
 
+_KEPT = 1 << 23  # entries of rows in kept blocks, at most: 96 or 128 MiB
+
 
 @dataclass(frozen=True)
 class FrameBlock(Block):
@@ -82,6 +84,10 @@ class FrameTable(TableSource):
     ) -> None:
         super().__init__("frame", "arrow", columns, bits, kinds=kinds)
         self.table, self.y, self.weights = table, y, weights
+        self._reading: Any = None  # how the blocks below were read
+        self._kept: dict[int, Block] = {}
+        self._seen: set[int] = set()
+        self._entries = 0  # in the kept blocks
         self.label = columns.label_in("frame", table.column_names)
         self.sparse = None
         if sparse is not None:
@@ -108,13 +114,29 @@ class FrameTable(TableSource):
         """Yield the rows, as many per block as from a file; see `TableSource.blocks`."""
         self.find_kinds()
         first = 0 if after is None else after.offset
+        reading = dtype, None if kinds is None else tuple(kinds.found.items())
+        if self._reading != reading:
+            self._reading, self._kept, self._seen, self._entries = reading, {}, set(), 0
         for batch in range(first, -(-self.table.num_rows // BATCH_ROWS)):
+            if names is False and batch in self._kept:
+                yield self._kept[batch]
+                continue
             table = self.table.slice(batch * BATCH_ROWS, BATCH_ROWS)
             rows = np.arange(table.num_rows) + batch * BATCH_ROWS
             bad: list[BadRow] = []
             block = self._frame_block(table, rows, batch, dtype, names, kinds or self.kinds, bad)
             report(bad, on_bad)
+            if names is False and not bad:
+                self._keep(batch, block)
             yield block
+
+    def _keep(self, batch: int, block: Block) -> None:
+        """Keep a block that was read before: it will be read in each pass."""
+        if batch not in self._seen:
+            self._seen.add(batch)
+        elif self._entries + block.native.nonzeros <= _KEPT:
+            self._kept[batch] = block
+            self._entries += block.native.nonzeros
 
     def _frame_block(
         self,
