@@ -200,9 +200,10 @@ def test_partial_fit() -> None:
     assert "age" in reg.model_.names.values()
     with pytest.raises(ParameterError, match="needs a matrix, and the frame has words"):
         StabilizedClassifier().partial_fit(FRAME, Y, classes=["no", "yes"])
+    numbers = FTRLClassifier().fit(FRAME[["age"]], Y)
+    words = FRAME[["colour"]].set_axis(["age"], axis=1)
     with pytest.raises(ParameterError, match="column 'age' holds words, and held numbers"):
-        numbers = FTRLClassifier().fit(FRAME[["age"]], Y)
-        numbers.predict(FRAME[["colour"]].rename(columns={"colour": "age"}))
+        numbers.predict(words)
 
 
 def test_other_columns_than_in_training(tmp_path: Path) -> None:

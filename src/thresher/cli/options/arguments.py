@@ -124,6 +124,28 @@ Ignore = Annotated[
         show_default=False,
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="HOW",
+        help="What missing cells of tables are: error, zero, or indicator (a feature "
+        "COLUMN=missing). Default: no feature.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(
+        "--dates",
+        metavar="HOW",
+        help="parts: year, month, weekday and hour of dates in Parquet and Arrow files are "
+        "features. Default: such columns are an error.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 Threads = Annotated[
     int | None,
     typer.Option(
@@ -254,7 +276,7 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a command that say how to read files, as `scan` takes them."""
     names = (
         *("format", "bits", "zero_based", "interactions", "multilabel", "label", "weight"),
-        *("text", "ngrams", "ignore", "threads", "on_bad_line"),
+        *("text", "ngrams", "ignore", "threads", "on_bad_line", "missing", "dates"),
     )
     return {
         name: tuple(given[name]) if isinstance(given[name], list) else given[name]

@@ -13,6 +13,7 @@ from thresher.cli.options.arguments import (
     RESULT,
     Bits,
     Data,
+    Dates,
     Format,
     Html,
     Ignore,
@@ -20,6 +21,7 @@ from thresher.cli.options.arguments import (
     Json,
     Label,
     Loss,
+    Missing,
     Multiclass,
     Ngrams,
     OnBadLine,
@@ -128,6 +130,8 @@ def compare(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     checkpoint: Annotated[

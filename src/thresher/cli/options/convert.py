@@ -8,10 +8,12 @@ import typer
 
 from thresher.cli.options.arguments import (
     Bits,
+    Dates,
     Format,
     Ignore,
     Interactions,
     Label,
+    Missing,
     Multilabel,
     Ngrams,
     OnBadLine,
@@ -50,6 +52,8 @@ def convert(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     quiet: Quiet = False,

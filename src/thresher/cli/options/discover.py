@@ -14,11 +14,13 @@ from thresher.cli.options.arguments import (
     Cache,
     Classes,
     Data,
+    Dates,
     Format,
     Html,
     Ignore,
     Interactions,
     Label,
+    Missing,
     Ngrams,
     OnBadLine,
     Quiet,
@@ -132,6 +134,8 @@ def discover(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     cache: Cache = None,

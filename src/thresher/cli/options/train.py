@@ -13,12 +13,14 @@ from thresher.cli.options.arguments import (
     Classes,
     ClassWeight,
     Data,
+    Dates,
     Format,
     Ignore,
     Interactions,
     Json,
     Label,
     Loss,
+    Missing,
     Multiclass,
     Multilabel,
     Names,
@@ -156,6 +158,8 @@ def train(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     cache: Cache = None,

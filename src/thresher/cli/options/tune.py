@@ -15,6 +15,7 @@ from thresher.cli.options.arguments import (
     Classes,
     ClassWeight,
     Data,
+    Dates,
     Format,
     Html,
     Ignore,
@@ -22,6 +23,7 @@ from thresher.cli.options.arguments import (
     Json,
     Label,
     Loss,
+    Missing,
     Multiclass,
     Names,
     Ngrams,
@@ -146,6 +148,8 @@ def tune(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     on_bad_line: OnBadLine = "error",
     cache: Cache = None,
