@@ -74,10 +74,8 @@ class Part(ABC):
         Sketch of all its features, if it is known before reading.
     waiting : callable or None
         Called from time to time while waiting for rows; an error that it raises ends the reading.
-    columns : tuple of str
-        The columns that make the features, if the part is a frame.
-    labels_given : bool
-        Whether the labels are an array beside the frame.
+    columns, labels_given : tuple of str, bool
+        For a frame: the columns of features, and whether labels are an array beside it.
     """
 
     name: str
@@ -388,9 +386,7 @@ def parts_of(files: Any, reading: ReadOptions) -> list[Part]:
 
 
 def _is_paths(files: Any) -> bool:
-    return isinstance(files, list | tuple) and all(
-        isinstance(file, str | os.PathLike) for file in files
-    )
+    return isinstance(files, list | tuple) and all(isinstance(f, str | os.PathLike) for f in files)
 
 
 def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:

@@ -272,13 +272,11 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             readings = self.__dict__.get("_readings")
             first = readings is None
             X, y, weights = self._rows(X, y, sample_weight, reset=first, least=1)
+            source = MatrixSource(X, y, weights)
             if readings is None:
                 labels = labels_of_rows(self, y, classes)
-                source = MatrixSource(X, y, weights)
                 plan = plan_of(self, source, labels, form="stream")
                 readings = Readings(plan, labels, threads_of(self.n_jobs, self._owner))
-            else:
-                source = MatrixSource(X, y, weights)
             readings.partial(source)
             observer = Observer()
             if first and self.refit:
@@ -311,9 +309,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         X, y, weights = self._rows(X, y, sample_weight, reset=True)
         labels = labels_of_rows(self, y, classes)
         source = (MatrixSource if self.form == "stream" else CentredRows)(X, y, weights)
-        if groups is None:
-            return source, labels, None
-        return source, labels, groups_of_rows(self, groups, X.shape[0])
+        of_rows = None if groups is None else groups_of_rows(self, groups, X.shape[0])
+        return source, labels, of_rows
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2
