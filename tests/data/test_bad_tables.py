@@ -49,7 +49,7 @@ def test_a_cell_of_another_kind_in_a_later_batch(tmp_path, small):
         rows_of(path)
     with pytest.raises(DataError, match=r":7: column 'b': expected true or false.*\"maybe\""):
         rows_of(path, ignore=["a"])
-    assert rows_of(path, categorical=["a", "b"])[-1] == [("a^x", 1), ("b^maybe", 1)]
+    assert rows_of(path, categorical=["a", "b"])[-1] == [("a=x", 1), ("b=maybe", 1)]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_cell_of_another_kind_in_a_later_batch(tmp_path, small):
             pa.array([[("k", 1.0)], [("k", -np.inf)], []], pa.map_(pa.string(), pa.float64())),
             "row: .*-inf",
         ),
-        (pa.array([0, 1, 2], pa.timestamp("s")), "type timestamp.*ignore"),
+        (pa.array([0, 1, 2], pa.timestamp("s")), "timestamp.*dates='parts'.*ignore"),
         (pa.array([{"a": 1}] * 3), "type struct.*ignore"),
         (pa.array([[[1]]] * 3), "lists must hold"),
         (pa.array([[(1, 1)]] * 3, pa.map_(pa.int64(), pa.int64())), "maps must hold"),

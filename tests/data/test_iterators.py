@@ -85,7 +85,7 @@ def test_frames(module):
     age, ok = key_of(b"age"), key_of(b"ok")
     rome, oslo = key_of(b"city^Rome"), key_of(b"city^Oslo")
     assert features(block) == [{age: 31, rome: 1, ok: 1}, {oslo: 1, ok: 0}]
-    assert dict(block.native.names)[rome] == b"city^Rome"
+    assert dict(block.native.names)[rome] == b"city=Rome"
     assert block.labels.tolist() == ["a", "b"]
 
 

@@ -132,12 +132,12 @@ def test_estimators_keep_the_kinds_of_columns(files):
     assert thresher.load(files / "model").predict(scan(numbers)).tolist() == labels_in(numbers)
     clf = FTRLClassifier(**params).partial_fit(scan(files / "all.csv"), classes=[-1, 1])
     clf.partial_fit(scan(numbers))
-    assert set(clf.model_.names.values()) <= {"color^1", "color^2", "color^red", "x"}
+    assert set(clf.model_.names.values()) <= {"color=1", "color=2", "color=red", "x"}
     assert len(clf.model_.names) == clf.model_.nnz
     (files / "wider.csv").write_text("color,z,y\n" + "1,1,1\n2,-1,-1\n" * 50)
     wider = scan(files / "wider.csv")
     clf.partial_fit(wider)
-    assert set(clf.model_.names.values()) <= {"color^1", "color^2", "color^red", "x", "z"}
+    assert set(clf.model_.names.values()) <= {"color=1", "color=2", "color=red", "x", "z"}
     assert "z" in clf.model_.names.values()
     assert json.loads(clf.model_.parameters["kinds"])["z"] == "number"
     clf.fit(np.eye(2), [0, 1])
@@ -173,6 +173,6 @@ def test_kinds_may_be_given(files):
     source = scan(files / "numbers.csv", kinds={"color": "string"})
     assert source.kinds == {"color": "string", "x": "number", "y": "number"}
     (block,) = source.blocks(names=True)
-    assert {name for _, name in block.names} == {"color^1", "color^2", "x"}
+    assert {name for _, name in block.names} == {"color=1", "color=2", "x"}
     with pytest.raises(ParameterError, match="the kind of column 'color' is 'word'"):
         scan(files / "numbers.csv", kinds={"color": "word"})

@@ -29,10 +29,10 @@ def test_csv_columns(tmp_path):
         "age,city,member,label\n31.5,Rome,true,1\n,Oslo,False,0\nNA,,TRUE,1\n-4e2, Rome,,0\n",
     )
     assert rows_of(path) == [
-        [("age", 31.5), ("city^Rome", 1), ("member", 1)],
-        [("city^Oslo", 1), ("member", 0)],
+        [("age", 31.5), ("city=Rome", 1), ("member", 1)],
+        [("city=Oslo", 1), ("member", 0)],
         [("member", 1)],
-        [("age", -400), ("city^ Rome", 1)],
+        [("age", -400), ("city= Rome", 1)],
     ]
     (block,) = TableSource(path, "csv").blocks()
     assert block.labels.tolist() == [1, 0, 1, 0]
@@ -92,8 +92,8 @@ def test_typed_columns(tmp_path):
             ("i", 1),
             ("d", 1),
             ("b", 1),
-            ("s^x", 1),
-            ("c^u", 1),
+            ("s=x", 1),
+            ("c=u", 1),
             ("words^p", 2),
             ("words^q", 1),
             ("ids^7", 1),
@@ -103,8 +103,8 @@ def test_typed_columns(tmp_path):
             ("ragged^0", 1.5),
             ("map^k", 2),
         ],
-        [("d", 2), ("s^", 1), ("ragged^0", 2.5), ("ragged^1", 3.5)],
-        [("i", 3), ("b", 0), ("c^v", 1), ("ids^7", 1), ("vector^0", 3), ("map^l", 3)],
+        [("d", 2), ("s=", 1), ("ragged^0", 2.5), ("ragged^1", 3.5)],
+        [("i", 3), ("b", 0), ("c=v", 1), ("ids^7", 1), ("vector^0", 3), ("map^l", 3)],
     ]
     path = str(tmp_path / "data.arrow")
     table = pa.table(columns)
@@ -117,7 +117,7 @@ def test_typed_columns(tmp_path):
     assert rows_of(stream, "arrow", ignore=["bytes"]) == expected
     assert rows_of(table_file(tmp_path, table), "parquet", ignore=["bytes"]) == expected
     (block,) = TableSource(path, "arrow").blocks(names=True)
-    assert b"bytes^\xff" in dict(block.native.names).values()
+    assert b"bytes=\xff" in dict(block.native.names).values()
     np.testing.assert_array_equal(block.labels, [1, 0, np.nan])
 
 
@@ -182,9 +182,9 @@ def test_text_equals_a_simple_loop(texts, ngrams):
 
 def test_categorical_numbers_and_ignored_columns(tmp_path):
     path = csv_file(tmp_path, "zip,id,label\n00123,7,1\n4,8,0\n")
-    assert rows_of(path, categorical=["zip"], ignore=["id"]) == [[("zip^00123", 1)], [("zip^4", 1)]]
+    assert rows_of(path, categorical=["zip"], ignore=["id"]) == [[("zip=00123", 1)], [("zip=4", 1)]]
     path = table_file(tmp_path, {"zip": [123, 4], "label": [1, 0]})
-    assert rows_of(path, "parquet", categorical=["zip"]) == [[("zip^123", 1)], [("zip^4", 1)]]
+    assert rows_of(path, "parquet", categorical=["zip"]) == [[("zip=123", 1)], [("zip=4", 1)]]
 
 
 def test_pandas_is_not_imported(tmp_path):
@@ -205,7 +205,7 @@ def test_names_of_wanted_keys_only(tmp_path):
     path = csv_file(tmp_path, "a,b,y\n1,u,1\n2,v,0\n")
     wanted = np.array([_core.hash_name(b"b^v"), 5], np.uint64)
     (block,) = TableSource(path, "csv").blocks(names=wanted)
-    assert block.native.names == [(_core.hash_name(b"b^v"), b"b^v")]
+    assert block.native.names == [(_core.hash_name(b"b^v"), b"b=v")]
     (block,) = TableSource(path, "csv").blocks()
     assert not block.native.names
 

@@ -4,7 +4,9 @@
 column                    features
 ========================  =======================================================================
 numbers, booleans         one named as the column, with that value
-strings, dictionaries     "column^value" with value 1
+strings, dictionaries     "column=value" with value 1
+dates (option `dates`)    "column.year=2024", "column.month=3", "column.weekday=monday" and
+                          "column.hour=17", with value 1
 text (option `text`)      "column^word" for each word, in lower case; "column^two words" and so on
 list of strings           "column^value" with value 1 for each
 list of integers          "column^7" with value 1 for each
@@ -12,7 +14,8 @@ list of floats            "column^0", "column^1", ... with these values: a dense
 map of string to number   "column^key" with that value
 ========================  =======================================================================
 
-A null makes no feature.
+"=" means that the cell is the value, "^" that the cell contains it. The key of both is the hash
+with "^", as in VW text. A null makes no feature, unless the option `missing` says otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arrow",
-    "arrow_table",
     "entries_of_column",
     "finite",
     "flattened",
@@ -61,18 +63,6 @@ def arrow(what: str) -> Any:
             f"{what} needs the package pyarrow: pip install 'thresher[arrow]'"
         ) from None
     return pyarrow
-
-
-def arrow_table(frame: Any) -> Any:
-    """Return a DataFrame, table or record batch as an Arrow table."""
-    pa = arrow("reading DataFrames")
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
-    if hasattr(frame, "iloc"):
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    return pa.table(frame)
 
 
 def integers(values: NDArray[Any]) -> Any:
@@ -116,7 +106,13 @@ def single(column: Any) -> Any:
 
 
 def entries_of_column(
-    name: str, column: pa.Array, text: bool, ngrams: int, categorical: bool
+    name: str,
+    column: pa.Array,
+    text: bool,
+    ngrams: int,
+    categorical: bool,
+    missing: str | None = None,
+    dates: str | None = None,
 ) -> list[FeatureEntries]:
     """Return the features of a column.
 
@@ -130,7 +126,19 @@ def entries_of_column(
         Sequences of up to `ngrams` words of text are features, too.
     categorical : bool
         Whether its numbers are categories.
+    missing : {"error", "zero", "indicator"}, optional
+        What nulls and NaN are: an error, no feature, or the feature "column=missing". By default
+        nulls are no features, and NaN is an error.
+    dates : {"parts"}, optional
+        "parts": year, month, weekday and hour of dates and times are categories.
     """
+    if missing is not None:
+        from thresher.data.missing import without_missing
+
+        column, gone = without_missing(name, column, missing)
+        if len(gone):
+            present = entries_of_column(name, column, text, ngrams, categorical, dates=dates)
+            return present if missing == "zero" else [*present, _indicator(name, gone)]
     pa = arrow("reading tables")
     types, kind = pa.types, column.type
     if types.is_null(kind):
@@ -151,6 +159,17 @@ def entries_of_column(
         if categorical:
             return [_of_strings(name, *_present(column.cast(pa.large_string())))]
         return [_of_numbers(name, column)]
+    if types.is_temporal(kind) and not types.is_duration(kind) and not types.is_interval(kind):
+        if dates is None:
+            raise ParameterError(
+                f"column '{name}' holds dates or times ({kind})",
+                hint=(setting("dates", "parts"), " makes features of year, month, weekday and "
+                      "hour; ", setting("ignore"), " leaves it out"),
+            )  # fmt: skip
+        from thresher.data.dates import parts_of_dates
+
+        parts = parts_of_dates(column)
+        return [_of_strings(f"{name}.{part}", *_present(found)) for part, found in parts]
     raise ParameterError(
         f"column '{name}' has type {kind}, which cannot be used as features",
         hint=("leave it out with ", setting("ignore"), ", or turn it into numbers or strings"),
@@ -229,6 +248,12 @@ def _strings(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8], pa
     return ends, np.zeros(0, np.uint8) if empty else np.frombuffer(data, np.uint8), column
 
 
+def _indicator(name: str, rows: NDArray[np.int64]) -> FeatureEntries:
+    key, shown = key_of(f"{name}^missing".encode()), f"{name}=missing".encode()
+    keys = np.full(len(rows), key, np.uint64)
+    return FeatureEntries(rows, keys, np.ones(len(rows)), lambda at: [shown] * len(at))
+
+
 def _names(prefix: bytes, column: pa.Array, at: NDArray[np.intp]) -> list[bytes]:
     picked = column.take(integers(at)).to_pylist()
     return [prefix + (one if isinstance(one, bytes) else one.encode()) for one in picked]
@@ -239,18 +264,19 @@ def _of_strings(
     rows: NDArray[np.int64],
     column: pa.Array,
     values: NDArray[np.float64] | None = None,
+    sign: str = "=",
 ) -> FeatureEntries:
-    prefix = f"{name}^".encode()
+    prefix, shown = f"{name}^".encode(), f"{name}{sign}".encode()
     offsets, data, column = _strings(column)
     if values is None:
         values = np.ones(len(rows))
     return FeatureEntries(
-        rows, hashed(offsets, data, prefix), values, lambda at: _names(prefix, column, at)
+        rows, hashed(offsets, data, prefix), values, lambda at: _names(shown, column, at)
     )
 
 
 def _of_dictionary(name: str, column: pa.Array) -> FeatureEntries:
-    prefix = f"{name}^".encode()
+    prefix, shown = f"{name}^".encode(), f"{name}=".encode()
     if column.dictionary.null_count:  # a null in the dictionary is not counted in the column
         return _of_strings(name, *_present(column.dictionary_decode()))
     rows, present = _present(column)
@@ -258,14 +284,14 @@ def _of_dictionary(name: str, column: pa.Array) -> FeatureEntries:
     places = plain(present.indices, np.int64)
     keys = hashed(offsets, data, prefix)[places]
     return FeatureEntries(
-        rows, keys, np.ones(len(rows)), lambda at: _names(prefix, values, places[at])
+        rows, keys, np.ones(len(rows)), lambda at: _names(shown, values, places[at])
     )
 
 
 def _of_text(name: str, column: pa.Array, ngrams: int) -> list[FeatureEntries]:
     pa = arrow("reading tables")
     rows, flat = _words(column)
-    parts = [_of_strings(name, rows, flat)]
+    parts = [_of_strings(name, rows, flat, sign="^")]
     grams, space = flat, strings([" "])[0].cast(pa.large_string())
     for length in range(2, ngrams + 1):
         count = len(flat) - length + 1
@@ -276,9 +302,8 @@ def _of_text(name: str, column: pa.Array, ngrams: int) -> list[FeatureEntries]:
             grams.slice(0, count), flat.slice(length - 1), space
         )
         same = rows[:count] == rows[length - 1 :]
-        parts.append(
-            _of_strings(name, rows[:count][same], grams.take(integers(np.flatnonzero(same))))
-        )
+        found = grams.take(integers(np.flatnonzero(same)))
+        parts.append(_of_strings(name, rows[:count][same], found, sign="^"))
     return parts
 
 
@@ -341,7 +366,7 @@ def _of_lists(name: str, column: pa.Array) -> FeatureEntries:
             hint=("leave it out with ", setting("ignore")),
         )
     there, items = _present(items)
-    return _of_strings(name, rows[there], items)
+    return _of_strings(name, rows[there], items, sign="^")
 
 
 def _of_vector(
@@ -364,4 +389,4 @@ def _of_map(name: str, column: pa.Array) -> FeatureEntries:
     rows, flat = flattened(column.cast(pairs))
     there, values = _present(flat.field("value"))
     keys = flat.field("key").take(integers(there))
-    return _of_strings(name, rows[there], keys, finite(name, rows[there], values))
+    return _of_strings(name, rows[there], keys, finite(name, rows[there], values), sign="^")

@@ -6,7 +6,7 @@ is its key. The key of any other feature is the 64-bit hash of its name, "name" 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "join",
     "key_of",
     "rows_of_entries",
+    "space_of",
 ]
 
 NamesWanted = bool | NDArray[np.uint64]
@@ -56,6 +57,21 @@ def key_of(name: bytes) -> int:
     if plain and (number := int(name)) < 1 << 64:
         return number
     return int(_core.hash_name(name))
+
+
+def space_of(name: str, columns: Container[str] = ()) -> str:
+    """Return the namespace of a feature, or its column if it is one of these; else "".
+
+    Examples
+    --------
+    >>> space_of("ad^sport"), space_of("colour=red", ["colour"]), space_of("age")
+    ('ad', 'colour', '')
+    """
+    space, sign, _ = name.partition("^")
+    column, equals, _ = name.partition("=")
+    if equals and column in columns:
+        return column
+    return space if sign else ""
 
 
 def join(names: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

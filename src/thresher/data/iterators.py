@@ -13,7 +13,7 @@ from thresher import _core
 from thresher.data.arrays import is_sparse
 from thresher.data.bad_lines import BadCells
 from thresher.data.block import Block, Position
-from thresher.data.columns import arrow_table, entries_of_column, single
+from thresher.data.columns import entries_of_column, single
 from thresher.data.dict_features import features_of
 from thresher.data.features import (
     FeatureEntries,
@@ -24,9 +24,10 @@ from thresher.data.features import (
     key_of,
     rows_of_entries,
 )
+from thresher.data.frames import arrow_table
 from thresher.errors import DataError, Explained, ParameterError
 
-__all__ = ["IteratorSource"]
+__all__ = ["IteratorSource", "checked_targets"]
 
 EXAMPLES = 1000  # examples per block
 
@@ -157,7 +158,7 @@ class IteratorSource:
         else:
             fields = self._of_array(X, dtype)
         rows = len(fields["starts"]) - 1
-        return {**fields, **_targets(y, weights, rows)}
+        return {**fields, **checked_targets(y, weights, rows)}
 
     def _of_csr(self, X: Any, dtype: str) -> dict[str, Any]:
         starts = np.asarray(X.indptr, np.int64)
@@ -228,7 +229,7 @@ class IteratorSource:
         none = all(weight is None for weight in weights)
         return {
             **rows_of_entries([entries], len(group), dtype, self.bits, names),
-            **_targets(labels, None if none else given, len(group)),
+            **checked_targets(labels, None if none else given, len(group)),
         }
 
 
@@ -284,7 +285,7 @@ def _keys(shown: list[bytes]) -> NDArray[np.uint64]:
     return keys
 
 
-def _targets(y: Any, weights: Any, rows: int) -> dict[str, Any]:
+def checked_targets(y: Any, weights: Any, rows: int) -> dict[str, Any]:
     """Return labels, as numbers or as strings, and weights."""
     try:
         labels = np.full(rows, np.nan) if y is None else np.asarray(y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -143,7 +143,9 @@ class MatrixSource:
     distinct: int | None = None
     first = 0
     kinds: Mapping[str, str] = {}
-    columns: Any = None  # names of the columns, if known
+    columns: Sequence[str] = ()
+    column_names: Any = None  # if known
+    labels_given = True
 
     def __init__(
         self,

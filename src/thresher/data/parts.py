@@ -76,6 +76,8 @@ class Part(ABC):
         Sketch of all its features, if it is known before reading.
     waiting : callable or None
         Called from time to time while waiting for rows; an error that it raises ends the reading.
+    columns, labels_given : tuple of str, bool
+        For a frame: the columns of features, and whether labels are an array beside it.
     """
 
     name: str
@@ -85,6 +87,8 @@ class Part(ABC):
     first: int = 0
     sketch: bytes = b""
     waiting: Callable[[], None] | None = None
+    columns: tuple[str, ...] = ()
+    labels_given: bool = False
 
     @property
     def size(self) -> int | None:
@@ -350,9 +354,7 @@ def parts_of(files: Any, reading: ReadOptions) -> list[Part]:
 
 
 def _is_paths(files: Any) -> bool:
-    return isinstance(files, list | tuple) and all(
-        isinstance(file, str | os.PathLike) for file in files
-    )
+    return isinstance(files, list | tuple) and all(isinstance(f, str | os.PathLike) for f in files)
 
 
 def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | None = None) -> Part:

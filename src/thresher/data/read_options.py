@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from thresher.data.csv_layout import CsvLayout
 
 KINDS = ("number", "truth", "string", "text")  # kinds of table columns
+MISSING = ("error", "zero", "indicator")  # what missing cells of tables are
 
 
 class Stopped(KeyboardInterrupt):
@@ -46,6 +47,8 @@ class ReadOptions:
     encoding: str | None = None
     quotes: bool | None = None
     label_separator: str | None = None
+    missing: str | None = None
+    dates: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ParameterError if an option has a value that is not allowed."""
@@ -81,6 +84,12 @@ class ReadOptions:
                     value=kind,
                     allowed=f"of {', '.join(KINDS)}",
                 )
+        if self.missing not in (None, *MISSING):
+            raise ParameterError(
+                parameter="missing", value=self.missing, allowed=f"one of {', '.join(MISSING)}"
+            )
+        if self.dates not in (None, "parts"):
+            raise ParameterError(parameter="dates", value=self.dates, allowed="'parts'")
         check_policy(self.on_bad_line)
         check_csv(self.delimiter, self.encoding, self.columns)
 
@@ -108,7 +117,10 @@ class ReadOptions:
 
         Caches and checkpoints of older versions do not have these.
         """
-        newer = ("header", "columns", "delimiter", "encoding", "quotes", "label_separator")
+        newer = (
+            *("header", "columns", "delimiter", "encoding", "quotes", "label_separator"),
+            *("missing", "dates"),
+        )
         found, defaults = asdict(self), ReadOptions()
         return {
             name: value

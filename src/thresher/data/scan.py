@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
+from thresher.data.frames import is_frame, is_labelled_frame
 from thresher.data.namespaces import Namespaces
 from thresher.data.parts import parts_of
 from thresher.data.read_options import ReadOptions
@@ -37,6 +38,8 @@ def scan(
     encoding: str | None = None,
     quotes: bool | None = None,
     label_separator: str | None = None,
+    missing: str | None = None,
+    dates: str | None = None,
 ) -> Source:
     r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -45,10 +48,12 @@ def scan(
 
     Parameters
     ----------
-    files : path, sequence of paths, or iterator
+    files : path, sequence of paths, frame, or iterator
         Files, globs (sorted by name), ``"-"`` for standard input, or URLs such as ``s3://...`` if
         fsspec is installed; plain or compressed (gzip, bzip2, xz, Zstandard). Or an iterator, or a
         function that returns one, of batches ``(X, y)`` or of examples ``({name: value}, label)``.
+        Or a frame: pandas, polars, an Arrow table, or any object with ``__arrow_c_stream__`` or
+        ``__dataframe__``; or a tuple ``(frame, y)`` or ``(frame, y, weights)``.
     format : {"svmlight", "vw", "csv", "tsv", "parquet", "arrow", "cache"}, optional
         By default detected from the first bytes.
     bits : int, optional
@@ -109,6 +114,12 @@ def scan(
     label_separator : str, optional
         What separates the labels in a string, with `multilabel`. By default ``|``, ``;`` or ``,``:
         whichever the first rows have.
+    missing : {"error", "zero", "indicator"}, optional
+        What missing cells of tables and frames are (null, NaN): an error, no feature, or a feature
+        ``column=missing``. By default an error in frames and no feature in files.
+    dates : {"parts"}, optional
+        Make features of the year, month, weekday and hour of columns of dates and times. By
+        default such columns are an error.
 
     Returns
     -------
@@ -146,8 +157,15 @@ def scan(
         encoding=encoding,
         quotes=quotes,
         label_separator=label_separator,
+        missing=missing,
+        dates=dates,
     )
-    source = Source(parts_of(files, reading), reading)
+    if is_frame(files) or is_labelled_frame(files):
+        from thresher.data.frame_parts import scan_frame
+
+        source: Source = scan_frame(files, reading)
+    else:
+        source = Source(parts_of(files, reading), reading)
     if reading.interactions:
         source.namespaces = Namespaces(reading.interactions)
     return source if scale is None else ScaledSource(source, scale)

@@ -137,6 +137,16 @@ class Source:
         """
         return self.parts[0].settled(self.given)
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that make the features, if the source is a frame; else empty."""
+        return [name for part in self.parts for name in part.columns]
+
+    @property
+    def labels_given(self) -> bool:
+        """Whether the labels are an array, as for `fit(X, y)`."""
+        return any(part.labels_given for part in self.parts)
+
     def blocks(
         self,
         after: Position | None = None,
@@ -290,6 +300,8 @@ class Source:
             if name in reading:
                 reading[name] = json.dumps(reading[name]) if reading[name] else ""
         reading["kinds"] = json.dumps(self.kinds) if self.kinds else ""
+        if self.columns:
+            reading["frame_columns"] = json.dumps(self.columns)
         return reading | {"first": self.first}
 
     def labels(self) -> NDArray[Any]:

@@ -45,6 +45,8 @@ class TableColumns:
         Whether rows have any number of labels.
     separator : str, optional
         What separates the labels of a row; by default found in the first rows.
+    missing, dates : str, optional
+        As for `entries_of_column`.
     """
 
     label: str | None = None
@@ -56,6 +58,8 @@ class TableColumns:
     label_needed: bool = True
     multilabel: bool = False
     separator: str | None = None
+    missing: str | None = None
+    dates: str | None = None
 
     def located(self, source: str, names: list[str]) -> TableColumns:
         """Return the same with names instead of positions; raise DataError if a column is missing.

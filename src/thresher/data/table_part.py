@@ -38,6 +38,8 @@ class TablePart(FilePart):
             label_needed=reading.labelled,
             multilabel=reading.multilabel,
             separator=reading.label_separator,
+            missing=reading.missing,
+            dates=reading.dates,
         )
         kinds.separator = kinds.separator or reading.label_separator
         optional = (*(reading.label or "label").split(","), reading.weight or "")

@@ -104,6 +104,7 @@ class TableSource:
         self.file = file
         self.format = format
         self.columns = columns or TableColumns()
+        self.trains = self.columns.label_needed  # whether to warn of columns
         self.bits = bits
         self.csv = csv or CsvOptions(delimiter=delimiter)
         self.kinds = kinds or ColumnKinds({})
@@ -155,7 +156,7 @@ class TableSource:
                 found[name] = "text"
             elif self.columns.is_auto(names) and is_string(column.type):
                 found[name] = "text" if use_of_strings(column)[0] == "text" else "string"
-            elif self.columns.label_needed:
+            elif self.trains:
                 warn_of_strings(self.file, name, column)
         if len(labels) == 1 and found.get(labels[0]) == "string":
             label = single(table.column(labels[0]))
@@ -296,7 +297,7 @@ class TableSource:
             try:
                 fields = self._fields(table, columns, labels, dtype, names, kinds)
                 if labelled:
-                    _refuse_missing(labels, fields)
+                    refuse_missing(labels, fields)
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
@@ -324,8 +325,7 @@ class TableSource:
     ) -> dict[str, Any]:
         """Return rows, labels and weights: arguments of `_core.make_block`, and of `Block`."""
         fields: dict[str, Any] = {}
-        features: list[FeatureEntries] = [_numbered(table)] if self.numbered else []
-        marks: dict[str, Any] = {}
+        features, marks = self._first_features(table), dict[str, Any]()
         for name in table.column_names:
             weight = name == columns.weight or (self.numbered and name == "weight")
             if name in columns.ignore or (self.numbered and name in ("keys", "values")):
@@ -347,12 +347,18 @@ class TableSource:
             else:
                 text = name in columns.text or kinds.found.get(name) == "text"
                 categorical = name in columns.categorical
-                features += entries_of_column(name, column, text, columns.ngrams, categorical)
+                features += entries_of_column(
+                    name, column, text, columns.ngrams, categorical, columns.missing, columns.dates
+                )
         if marks:
             fields.update(columns_as_labels(marks))
         if not labels or not columns.label_needed:
             fields["labels"] = np.full(table.num_rows, np.nan)
         return {**fields, **rows_of_entries(features, table.num_rows, dtype, self.bits, names)}
+
+    def _first_features(self, table: Any) -> list[FeatureEntries]:
+        """Return the features that are not in columns of their own."""
+        return [_numbered(table)] if self.numbered else []
 
     def _kind(self, name: str, columns: TableColumns, kinds: ColumnKinds) -> str | None:
         """Return the kind of a column; None: its type decides."""
@@ -363,7 +369,7 @@ class TableSource:
         return "number" if name == columns.weight else kind
 
 
-def _refuse_missing(labels: tuple[str, ...], fields: dict[str, Any]) -> None:
+def refuse_missing(labels: tuple[str, ...], fields: dict[str, Any]) -> None:
     """Raise BadCells if rows have no label."""
     found = fields.get("text_labels", fields.get("labels"))
     if found is None or len(labels) != 1:

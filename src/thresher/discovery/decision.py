@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.features import key_of
+from thresher.data.features import key_of, space_of
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.correlated import correlated_columns
 from thresher.discovery.error_rates import ErrorRates
@@ -204,8 +204,8 @@ class Decision:
             if source.rereadable
             else {key: name.decode(errors="replace") for key, name in self._known.items()}
         )
-        spaces = [names.get(key, "").partition("^") for key in self.keys.tolist()]
-        self._group(np.array([space if sign else "" for space, sign, _ in spaces]))
+        spaces = [space_of(names.get(key, ""), source.kinds) for key in self.keys.tolist()]
+        self._group(np.array(spaces))
         self.chosen = self._choose()
         self._copies = NearCopies.of(self._sums, self.chosen, np.abs(self.z))
         self._sums = []
@@ -309,7 +309,9 @@ class Decision:
                 names = {str(name): number for number, name in enumerate(columns)}
             if feature not in names and self.named and columns is None:
                 mask = self.width - 1 if self.numbered else 2**64 - 1  # of --bits
-                return key_of(feature.encode()) & mask
+                spellings = feature, feature.replace("=", "^", 1)
+                keys = [key_of(spelling.encode()) & mask for spelling in spellings]
+                return keys[1] if np.isin(keys[1], self.keys) else keys[0]
             if feature not in names:
                 near = near_names(feature, names)
                 raise ParameterError(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.frame_parts import words_as_source
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
@@ -271,13 +272,11 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
             readings = self.__dict__.get("_readings")
             first = readings is None
             X, y, weights = self._rows(X, y, sample_weight, reset=first, least=1)
+            source = MatrixSource(X, y, weights)
             if readings is None:
                 labels = inputs.labels_of_rows(self, y, classes)
-                source = MatrixSource(X, y, weights)
                 plan = inputs.plan_of(self, source, labels, form="stream")
                 readings = Readings(plan, labels, threads_of(self.n_jobs, self._owner))
-            else:
-                source = MatrixSource(X, y, weights)
             readings.partial(source)
             observer = Observer()
             if first and self.refit:
@@ -295,6 +294,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         self, X: Any, y: Any, sample_weight: Any, groups: Any, classes: Any
     ) -> tuple[Source | MatrixSource, Labels, NDArray[np.int64] | None]:
         """Check the arguments of fit; return a source, its labels, and the group of each row."""
+        given = {"sample_weight": sample_weight, "groups": groups}
+        X, y = words_as_source(X, y, given, self._owner)
+        sample_weight, groups = given.get("sample_weight"), given.get("groups")
         if is_source(X):
             if y is not None or sample_weight is not None or groups is not None:
                 raise ParameterError(
@@ -308,9 +310,8 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
         X, y, weights = self._rows(X, y, sample_weight, reset=True)
         labels = inputs.labels_of_rows(self, y, classes)
         source = (MatrixSource if self.form == "stream" else CentredRows)(X, y, weights)
-        if groups is None:
-            return source, labels, None
-        return source, labels, inputs.groups_of_rows(self, groups, X.shape[0])
+        of_rows = None if groups is None else inputs.groups_of_rows(self, groups, X.shape[0])
+        return source, labels, of_rows
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, least: int = 2

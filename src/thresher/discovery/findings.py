@@ -150,7 +150,8 @@ def near_names(word: str, names: Iterable[str], most: int = 3) -> list[str]:
     """
     known = sorted(names)
     small = word.lower()
-    same = [name for name in known if name.lower() == small or name.lower().endswith("^" + small)]
+    ends = f"^{small}", f"={small}"
+    same = [name for name in known if name.lower() == small or name.lower().endswith(ends)]
     return same[:most] or get_close_matches(word, known, most)
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher.data import is_source
+from thresher.data.frames import is_frame
 from thresher.errors import ParameterError
 from thresher.model.model import Model
 
@@ -70,7 +71,7 @@ class RefittedPredictions:
 
     def _input_of(self, X: Any) -> Any:
         check_is_fitted(self)
-        if is_source(X):
+        if is_source(X) or (is_frame(X) and self.model_.parameters.get("frame_columns")):
             return X
         return validate_data(
             self, X, reset=False, accept_sparse="csr", accept_large_sparse=True,

@@ -107,6 +107,8 @@ class MultilabelClassifier(LinearClassifier):
             table = (self.decision_function(X) >= 0).astype(np.int64)
             return table if self._multilabel == "dense" else sp.csr_matrix(table)
         X = self._checked_rows(X)
+        if is_source(X):  # of a frame with words
+            return self.predict(X)
         step = max(1, _CELLS // len(self.classes_))  # not all scores may fit in memory
         return sp.vstack(
             [
@@ -141,12 +143,12 @@ class StreamingClassifier(MultilabelClassifier, PartialClassifier, StreamingEsti
     """A classifier that learns row by row."""
 
     def _label_format(self, source: Source | MatrixSource) -> str:
-        if isinstance(source, MatrixSource):
+        if source.labels_given:
             return self._multilabel
         return "sparse" if source.multilabel else ""
 
     def _known_labels(self, spec: Specification, source: Source | MatrixSource) -> Labels:
-        if self._is_multilabel() and isinstance(source, MatrixSource) and source.multilabel:
+        if self._is_multilabel() and source.labels_given and source.multilabel:
             return self._labels()
         return super()._known_labels(spec, source)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from os import PathLike
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source, is_sparse
@@ -23,6 +24,7 @@ from thresher.data.targets import Targets
 from thresher.data.unseen_labels import evaluation_rows
 from thresher.errors import ParameterError, setting
 from thresher.estimators.coefficients import Coefficients
+from thresher.estimators.frames import FrameInput, FrameRows
 from thresher.estimators.one_row import OneRowPrediction
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
 from thresher.estimators.pickles import upgraded
@@ -46,7 +48,7 @@ def check_source_alone(estimator: Any, y: Any, sample_weight: Any) -> None:
         )
 
 
-class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
+class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator, ABC):
     """Base of all estimators: one output for two classes or a regression, else one per class.
 
     Attributes
@@ -93,6 +95,8 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
         resume: bool = False,
         names: bool = True,
         seed: int | None = None,
+        label: str | None = None,
+        reading: Mapping[str, Any] | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -126,6 +130,11 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
             Whether to look up the names of features, if the source has names.
         seed : int, optional
             Seed of the shuffling of a source; by default it is drawn from `random_state`.
+        label : str, optional
+            The column of a frame that holds the labels, in place of y.
+        reading : mapping, optional
+            Options of `scan` for a frame, such as ``{"missing": "indicator", "text": ["review"]}``;
+            `predict` uses them again.
 
         Returns
         -------
@@ -134,6 +143,7 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
         options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
         with all_or_nothing(self), shown(options, self.verbose, self.passes) as options:
             self.__dict__.pop("_sparse_coef", None)
+            X, y = self._frame_given(X, y, label, reading)
             if classes is not None and (not is_source(X) or self.task == "regressor"):
                 why = "a regression has no classes" if self.task == "regressor" else "y has them"
                 raise ParameterError(
@@ -156,6 +166,8 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
             before = getattr(self, "classes_", None)
             X, y = self._checked(X, y, reset=True)
             self._set_classes(y, before)
+            if isinstance(X, FrameRows):
+                return self._fit_frame(X, y, sample_weight, eval_set, options)
             return self._fit(X, y, sample_weight, eval_set, options)
 
     def _set_classes(self, y: Any, before: NDArray[Any] | None) -> None:
@@ -172,6 +184,12 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
         """Learn from checked rows."""
+
+    def _fit_frame(
+        self, X: FrameRows, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions
+    ) -> Self:
+        """Learn from the checked rows of a frame with words."""
+        return self._fit(X, y, sample_weight, eval_set, run)
 
     @abstractmethod
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
@@ -209,26 +227,11 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
 
-    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse=self._layout,
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-            y_numeric=self.task == "regressor",
-        )
-        return X, y
-
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
         """Check rows and labels, and return them."""
         return self._validated(X, y, reset)
 
-    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> MatrixSource:
+    def source_of(self, X: Any, y: Any, sample_weight: Any = None) -> Source | MatrixSource:
         """Check rows in memory as `fit` does, and return them as a source, without training.
 
         Sets ``n_features_in_``, the names of columns and the classes, as `fit` does.
@@ -241,12 +244,12 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
 
         Returns
         -------
-        MatrixSource
+        MatrixSource, or Source for a frame with words
         """
         X, y = self._checked(X, y, reset=True)
         self._set_classes(y, None)
         rows = X.tocsr() if is_sparse(X) else X  # a rule may train on columns
-        return MatrixSource(rows, y, self._checked_weights(sample_weight, X))
+        return self._rows(rows, y, self._checked_weights(sample_weight, X))
 
     def _valid_source(self, eval_set: Any, separate: bool = False) -> Source | MatrixSource | None:
         """Return the validation rows as a source.
@@ -267,9 +270,9 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
                 allowed="a pair (X, y), or a source",
             )
         if separate:
-            checked: MatrixSource = clone(self).source_of(*eval_set)
+            checked: Source | MatrixSource = clone(self).source_of(*eval_set)
             return checked
-        return MatrixSource(*self._checked(eval_set[0], eval_set[1], reset=False))
+        return self._rows(*self._checked(eval_set[0], eval_set[1], reset=False), None)
 
     def _checked_eval_set(self, eval_set: Any, run: RunOptions) -> tuple[Any, Targets] | None:
         """Return validation rows in memory, and their targets."""
@@ -323,8 +326,7 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
         if state.classes is not None:
             self.classes_ = state.classes
         if state.reading:  # trained on a source, which has no columns
-            self.n_features_in_ = state.width
-            self.__dict__.pop("feature_names_in_", None)
+            self._set_columns(state)
         if not hasattr(self, "_sparse_coef"):  # else sparsify or densify has decided
             self._sparse_coef = state.params.get("store", "dense") != "dense"
         self._clear_cached()
@@ -347,20 +349,6 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
         check_is_fitted(self, "_fitted")
         return self.take(replace(self._fitted, **parts))
 
-    def _checked_rows(self, X: Any) -> Any:
-        """Check rows to predict on."""
-        check_is_fitted(self, "_fitted")
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
         if is_dict_rows(X):
@@ -378,9 +366,10 @@ class LinearEstimator(OneRowPrediction, Coefficients, BaseEstimator, ABC):
 
     def _model_of(self, outputs: list[Output] | None) -> Model:
         """Return the model of these outputs; None: the current ones."""
-        columns = getattr(self, "feature_names_in_", None)
+        columns = None if self._fitted.reading else getattr(self, "feature_names_in_", None)
         names = None if columns is None else {k: str(name) for k, name in enumerate(columns)}
-        return self._fitted.model(self._own_params(), outputs, names)
+        params = self._own_params() | self._frame_facts()
+        return self._fitted.model(params, outputs, names)
 
     def _loss(self) -> str:
         """Return the name of the loss; a rule with a single loss has no parameter `loss`."""

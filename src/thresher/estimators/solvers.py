@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data import is_source
 from thresher.data.in_memory import gather
 from thresher.data.label_checks import tidy
 from thresher.data.labels import ArrivingClasses, ManyClasses, NumericLabels, TwoClasses
@@ -18,6 +19,7 @@ from thresher.data.scaled import same_scale
 from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ParameterError
+from thresher.estimators.frames import FrameRows
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, Task
 from thresher.model.model import Output
@@ -68,6 +70,22 @@ class WholeMatrixEstimator(LinearEstimator):
         source, seen = self._of_columns
         key = column if seen is None else int(seen[column])
         return column_name(source, None, key) if source.rereadable else str(key + source.first)
+
+    def _fit_frame(
+        self, X: FrameRows, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions
+    ) -> Self:
+        source = X.source(np.zeros(len(X)))
+        rows = gather(source)
+        matrix, seen = rows.compact() if source.bits is None else (rows.matrix(), None)
+        if eval_set is not None and not is_source(eval_set):
+            valid: Any = self._valid_source(eval_set)
+            others = gather(valid, kinds=source.kinds)
+            columns = np.arange(matrix.shape[1]) if seen is None else seen
+            eval_set = (others.matrix_of(columns), others.labels)
+        options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
+        self.fit(matrix, y, sample_weight, eval_set, **options)
+        self._frame_options = X.reading, X.columns
+        return self.take(of_source(self._fitted, source, seen, run.names))
 
 
 def label_check(task: Task, loss: str, classes: Any) -> Callable[[Block], Any]:

@@ -12,7 +12,7 @@ from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
 from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
-from thresher.data.matrix_source import MatrixSource
+from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.estimators.learn_one import OneRowLearning
 from thresher.estimators.linear import check_source_alone
@@ -32,14 +32,10 @@ class StreamingEstimator(OneRowLearning):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, run: RunOptions) -> Self:
         self._checked_params()
-        rows = self._named_rows(X, y, sample_weight)
-        return self._train(rows, eval_set, run, known=self._labels())
-
-    def _named_rows(self, X: Any, y: Any, sample_weight: Any) -> MatrixSource:
-        """Return checked rows as a source that knows the names of the columns."""
-        rows = MatrixSource(X, y, self._checked_weights(sample_weight, X))
-        rows.columns = getattr(self, "feature_names_in_", None)
-        return rows
+        rows, known = self._rows(X, y, self._checked_weights(sample_weight, X)), self._labels()
+        if not isinstance(rows, MatrixSource):
+            known.count(LabelArray(y))  # for balanced classes
+        return self._train(rows, eval_set, run, known=known)
 
     def _fit_source(self, source: Source, eval_set: Any, classes: Any, run: RunOptions) -> Self:
         return self._train(source, eval_set, run, classes=classes)
@@ -51,7 +47,7 @@ class StreamingEstimator(OneRowLearning):
             self._specification(),
             source,
             run,
-            valid=self._valid_source(eval_set, separate=not isinstance(source, MatrixSource)),
+            valid=self._valid_source(eval_set, separate=not source.labels_given),
             before=self._fitted if self.warm_start and not self._is_new() else None,
             multilabel=self._label_format(source),
             **labels,
@@ -69,7 +65,7 @@ class StreamingEstimator(OneRowLearning):
         if self._is_new():
             self._checked_params()
             known = self._labels()
-        rows = self._named_rows(X, y, sample_weight)
+        rows = self._rows(X, y, self._checked_weights(sample_weight, X))
         return self._learn_once(rows, known=known, **prepare)
 
     def _learn_once(
@@ -106,6 +102,8 @@ class StreamingEstimator(OneRowLearning):
         if known is not None and X is known[0]:
             return known[1]
         X = self._checked_rows(X)
+        if is_source(X):  # of a frame with words
+            return self.model_.raw(X)
         state = self._fitted
         if state.target is not None or state.final or state.outputs is None or state.standardised:
             # Learners may have more weights than the model, or other units, or be lost.

@@ -19,9 +19,11 @@ from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
 from thresher.data.unseen_labels import UnseenLabels
 from thresher.errors import BalanceError, ParameterError, setting
+from thresher.estimators.frames import FrameRows, frame_score
 from thresher.estimators.linear import LinearEstimator, check_source_alone
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.model.links import labels, probabilities, scores, values
+from thresher.rules import RULES
 from thresher.training.class_weights import class_factors
 from thresher.training.observer import Observer
 
@@ -32,7 +34,7 @@ def _score(
     """Return the score of a source by sums over its rows, or of rows in memory."""
     if not is_source(X):
         warn_of_unseen(estimator, y)
-        return float(of_rows(X, y, sample_weight))
+        return frame_score(estimator, X, y, sample_weight, of_rows)
     from thresher.training.scores import score_source, scores_named
 
     check_source_alone(estimator, y, sample_weight)
@@ -232,6 +234,12 @@ class PartialClassifier(LinearClassifier):
                 hint="fit reads a source into memory",
             )
         X, y = self._checked(X, y, reset=first)
+        if isinstance(X, FrameRows) and not RULES[self.rule].streams:
+            raise ParameterError(
+                f"partial_fit of the rule {self.rule} needs a matrix, and the frame has words",
+                owner=type(self).__name__,
+                hint="fit takes such a frame",
+            )
         if self._is_multilabel() and first and classes is None:
             classes = np.arange(y.shape[1])
         if self.class_weight == "balanced":

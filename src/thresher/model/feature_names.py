@@ -43,8 +43,11 @@ def column_of(
     if names is not None:
         check_names(names, n_features)
     if isinstance(feature, str):
-        known = kept.items() if names is None else enumerate(names)
+        known = list(kept.items() if names is None else enumerate(names))
         found = [index for index, name in known if name == feature]
+        if not found:  # "column^value", as it was named before
+            other = feature.replace("^", "=", 1)
+            found = [index for index, name in known if name == other]
         if not found and names is not None:
             raise ValueError(f"no feature is named {feature!r}")
         if not found:

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from thresher.certificates import Certificate
 from thresher.data import is_source, is_sparse
 from thresher.data.dict_rows import is_dict_rows
+from thresher.data.frames import is_frame
 from thresher.losses import PROBABILITY_LOSSES
 from thresher.model.evidence import Evidence, Why, outputs_without_signal, reason
 from thresher.model.feature_names import check_names, column_of
+from thresher.model.frames import rows_of_frame
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.model.one_row import OneRowPredictions, rows_for
@@ -231,34 +233,23 @@ class Model(OneRowPredictions):
         Parameters
         ----------
         X : CSR matrix, array, DataFrame of shape (rows, features), list of dicts, or source
-            If both the model and the columns of X have names, they must be equal for all features
-            with nonzero weight.
+            The columns of a DataFrame are found by their names, if the training data had names.
         """
         if is_dict_rows(X):
             X = rows_for(self, X)
         if is_source(X):
             return scores(self.raw(X), self.loss, self.classes is not None)
-        columns = getattr(X, "columns", None)
+        if is_frame(X):
+            X = rows_of_frame(self, X)
+            if is_source(X):
+                return scores(self.raw(X), self.loss, self.classes is not None)
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"X must have {self.n_features} columns, like the training data; its shape is "
                 f"{X.shape}"
             )
-        self._check_names(columns)
         return scores(self.raw(X), self.loss, self.classes is not None)
-
-    def _check_names(self, columns: Any) -> None:
-        """Raise ValueError if the columns of a DataFrame are not those of the training data."""
-        found = [] if columns is None or not self.names else list(columns)
-        if not any(isinstance(column, str) for column in found):
-            return  # not a DataFrame, or its columns are numbers
-        for index, name in sorted((self.names or {}).items()):
-            if found[index] != name:
-                raise ValueError(
-                    f"column {index} of X is {found[index]!r} and was {name!r} in the training "
-                    f"data; X must have the same columns in the same order"
-                )
 
     def raw(self, X: Any) -> NDArray[np.float64]:
         """Return the raw predictions of each output; X is not checked.

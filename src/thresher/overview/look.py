@@ -14,7 +14,8 @@ import numpy as np
 from thresher._version import __version__
 from thresher.atomic import written_whole
 from thresher.data.arrays import is_source, is_sparse
-from thresher.data.columns import arrow, arrow_table
+from thresher.data.columns import arrow
+from thresher.data.frames import arrow_table
 from thresher.data.paths import expand
 from thresher.data.scan import scan
 from thresher.errors import DataError, ParameterError

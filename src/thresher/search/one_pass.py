@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, indexab
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.frame_parts import words_as_source
 from thresher.errors import ParameterError
 from thresher.model.frontier import Place, frontier_of
 from thresher.model.model import Model
@@ -191,6 +192,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self
         """
         self._check()
+        if not is_pipeline(self.estimator):  # transformers take frames as they are
+            X, y = words_as_source(X, y, params, "OnePassSearchCV")
         groups = pipeline_groups(self.estimator, self.param_grid)
         check_label_sets(last_step(self.estimator), X, y)
         with all_or_nothing(self):

@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.frame_parts import words_as_source
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import DivergenceError, ParameterError
@@ -215,6 +216,9 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         -------
         self
         """
+        params = {"sample_weight": sample_weight}
+        X, y = words_as_source(X, y, params, "SparsityPath")
+        sample_weight = params.get("sample_weight")
         with all_or_nothing(self):
             check_estimator(self._final)
             self.param_name_ = gravity_name(self._final, self.param_name)

@@ -55,6 +55,8 @@ def is_dense(params: Mapping[str, Any], source: Source) -> bool:
     source : Source
     """
     store = params.get("store", "dense")
+    if source.columns and "store" in params:  # a frame with words
+        store = "auto" if store == "dense" else store
     return bool(store == "dense" or (store == "auto" and not _has_names(source)))
 
 

@@ -135,7 +135,8 @@ def column_name(source: Source | MatrixSource, block: Any, column: int) -> str:
         The feature.
     """
     if isinstance(source, MatrixSource):
-        return str(column) if source.columns is None else repr(str(source.columns[column]))
+        names = source.column_names
+        return str(column) if names is None else repr(str(names[column]))
     if not source.named:
         return str(column + source.first)
     key = column

@@ -128,7 +128,8 @@ class TrainingPlan:
         params = dict(params)
         if standardised is None:
             standardised = core_args.standardises(rule, task, params)
-        if params.get("store") == "auto":
+        framed = bool(source.columns) and params.get("store") == "dense"
+        if params.get("store") == "auto" or framed:
             params["store"] = "hashed" if source.named and source.bits is None else "dense"
         if not once and params["passes"] > 1 and not source.rereadable:
             raise ReadOnceError(

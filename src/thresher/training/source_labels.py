@@ -91,7 +91,7 @@ def known_labels(spec: Specification, source: Source | MatrixSource, before: Fit
             f"have {'lists of labels' if sets else 'one'} now",
             owner=spec.owner,
         )
-    in_memory = isinstance(source, MatrixSource)
+    in_memory = source.labels_given
     if not isinstance(before.outputs, SharedOutputs):
         return LabelSets(classes, low) if sets else ManyClasses(classes, low, tidied=False)
     by_lane = np.empty(len(classes), classes.dtype)

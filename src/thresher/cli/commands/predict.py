@@ -68,7 +68,7 @@ def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
     learned = {
         name: model.parameters[name]
         for name in (
-            *("bits", "zero_based", "multilabel", "label", "weight", "ngrams"),
+            *("bits", "zero_based", "multilabel", "label", "weight", "ngrams", "missing", "dates"),
             *("header", "delimiter", "encoding", "quotes", "label_separator"),
         )
         if name in model.parameters

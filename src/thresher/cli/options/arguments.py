@@ -148,6 +148,17 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="HOW",
+        help="What missing cells of tables are: error, zero, or indicator (a feature "
+        "COLUMN=missing). Default: no feature.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -186,6 +197,17 @@ LabelSeparator = Annotated[
         metavar="CHAR",
         help="What separates the labels in a string, with --multilabel. Default: bar, semicolon or "
         "comma, whichever the first rows have.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+Dates = Annotated[
+    str | None,
+    typer.Option(
+        "--dates",
+        metavar="HOW",
+        help="parts: year, month, weekday and hour of dates in Parquet and Arrow files are "
+        "features. Default: such columns are an error.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -336,7 +358,7 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a command that say how to read files, as `scan` takes them."""
     names = (
         *("format", "bits", "zero_based", "interactions", "multilabel", "label", "weight"),
-        *("text", "ngrams", "ignore", "threads", "on_bad_line"),
+        *("text", "ngrams", "ignore", "threads", "on_bad_line", "missing", "dates"),
         *("header", "delimiter", "encoding", "quotes", "label_separator"),
     )
     found = {

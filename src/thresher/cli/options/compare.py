@@ -14,6 +14,7 @@ from thresher.cli.options.arguments import (
     Bits,
     Columns,
     Data,
+    Dates,
     Delimiter,
     Encoding,
     Format,
@@ -24,6 +25,7 @@ from thresher.cli.options.arguments import (
     Json,
     Label,
     Loss,
+    Missing,
     Multiclass,
     Ngrams,
     OnBadLine,
@@ -133,6 +135,8 @@ def compare(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     header: Header = None,
     columns: Columns = None,

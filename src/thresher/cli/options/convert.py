@@ -9,6 +9,7 @@ import typer
 from thresher.cli.options.arguments import (
     Bits,
     Columns,
+    Dates,
     Delimiter,
     Encoding,
     Format,
@@ -17,6 +18,7 @@ from thresher.cli.options.arguments import (
     Interactions,
     Label,
     LabelSeparator,
+    Missing,
     Multilabel,
     Ngrams,
     OnBadLine,
@@ -56,6 +58,8 @@ def convert(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     label_separator: LabelSeparator = None,
     header: Header = None,

@@ -15,6 +15,7 @@ from thresher.cli.options.arguments import (
     Classes,
     Columns,
     Data,
+    Dates,
     Delimiter,
     Encoding,
     Format,
@@ -23,6 +24,7 @@ from thresher.cli.options.arguments import (
     Ignore,
     Interactions,
     Label,
+    Missing,
     Ngrams,
     OnBadLine,
     Quiet,
@@ -137,6 +139,8 @@ def discover(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     header: Header = None,
     columns: Columns = None,

@@ -14,6 +14,7 @@ from thresher.cli.options.arguments import (
     ClassWeight,
     Columns,
     Data,
+    Dates,
     Delimiter,
     Encoding,
     Format,
@@ -24,6 +25,7 @@ from thresher.cli.options.arguments import (
     Label,
     LabelSeparator,
     Loss,
+    Missing,
     Multiclass,
     Multilabel,
     Names,
@@ -164,6 +166,8 @@ def train(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     label_separator: LabelSeparator = None,
     header: Header = None,

@@ -16,6 +16,7 @@ from thresher.cli.options.arguments import (
     ClassWeight,
     Columns,
     Data,
+    Dates,
     Delimiter,
     Encoding,
     Format,
@@ -26,6 +27,7 @@ from thresher.cli.options.arguments import (
     Json,
     Label,
     Loss,
+    Missing,
     Multiclass,
     Multilabel,
     Names,
@@ -163,6 +165,8 @@ def tune(
     text: Text = [],  # noqa: B006
     ngrams: Ngrams = 1,
     ignore: Ignore = [],  # noqa: B006
+    missing: Missing = None,
+    dates: Dates = None,
     threads: Threads = None,
     header: Header = None,
     columns: Columns = None,

@@ -1,0 +1,57 @@
+"""Frames that a model predicts: columns are found by their names."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher.data.arrays import is_sparse
+from thresher.data.frame_reading import by_name, reads_tables, source_for
+from thresher.data.frames import columns_of, matrix_of, opened
+from thresher.errors import ParameterError
+
+if TYPE_CHECKING:
+    from thresher.model.model import Model
+
+__all__ = ["rows_of_frame"]
+
+
+def rows_of_frame(model: Model, frame: Any) -> Any:
+    """Return a frame as a source, or as a matrix with the columns of the training data.
+
+    Parameters
+    ----------
+    model : Model
+    frame : frame
+    """
+    frame = opened(frame)
+    if reads_tables(model.parameters) or model.n_features == 2**64:
+        return source_for(model.parameters, frame)
+    names = columns_of(frame)
+    if not model.names or not any(isinstance(name, str) for name in names):
+        return _numbers(frame)  # columns are found by their numbers
+    known = json.loads(str(model.parameters.get("frame_columns") or "null"))
+    if known == names:
+        return _numbers(frame)
+    label = model.parameters.get("label")
+    unused = [name for name in names if known is None or name == label]
+    order = sorted(model.names)
+    chosen = _numbers(by_name(frame, [model.names[k] for k in order], unused, known))
+    if is_sparse(chosen):
+        entries = chosen.tocoo()
+        places = entries.row, np.array(order)[entries.col]
+        return type(chosen)((entries.data, places), shape=(chosen.shape[0], model.n_features))
+    found = np.zeros((chosen.shape[0], model.n_features), chosen.dtype)
+    found[:, order] = chosen
+    return found
+
+
+def _numbers(frame: Any) -> Any:
+    try:
+        return matrix_of(frame)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"the model was trained on numbers, and the frame has other types: {error}"
+        ) from error

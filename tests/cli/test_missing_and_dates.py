@@ -1,0 +1,31 @@
+"""Missing cells and dates of tables, from the shell, and frames in Python with the same model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import thresher
+from support.files import called
+
+
+def test_a_frame_and_a_file_have_the_same_predictions(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    seconds = pd.to_timedelta(rng.integers(0, 10**7, 500), unit="s")
+    rows = pd.DataFrame({"when": pd.Timestamp("2024-01-01") + seconds})
+    rows["colour"] = rng.choice(["red", "blue"], 500)
+    rows["label"] = (rows["colour"] == "red").astype(int)
+    rows.loc[3, "colour"] = None
+    data, model, out = tmp_path / "a.parquet", tmp_path / "m", tmp_path / "out"
+    rows.to_parquet(data)
+    refused = called("train", data, "-m", model, code=2)
+    assert "column 'when' holds dates or times" in refused.stderr
+    assert "--dates parts" in refused.stderr
+    called("train", data, "-m", model, "--dates", "parts", "--missing", "indicator")
+    called("predict", model, data, "-o", out)
+    loaded = thresher.load(model)
+    assert loaded.top(1)[0].name in ("colour=red", "colour=blue")
+    frame = rows[["colour", "when"]]
+    assert loaded.predict(frame).astype(str).tolist() == out.read_text().split()
