@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import dok_matrix
 
 import thresher
 from support.dict_cases import ROWS
@@ -134,6 +135,6 @@ def test_numbers_of_labels_and_rows_must_match():
     assert one.state_.outputs.states() == other.state_.outputs.states()
 
 
-@given(st.sampled_from([[], [[1.0]], np.zeros((1, 1)), "text", None, 3]))
+@given(st.sampled_from([[], [[1.0]], np.zeros((1, 1)), dok_matrix((1, 1)), "text", None, 3]))
 def test_other_inputs_are_not_dicts(X):
     assert not is_dict_rows(X)

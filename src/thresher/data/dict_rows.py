@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.arrays import is_sparse
 from thresher.data.bad_lines import BadCells
 from thresher.data.dict_features import features_of
 from thresher.data.features import key_of
@@ -33,7 +34,7 @@ def is_dict_rows(X: Any) -> bool:
     """
     if isinstance(X, list | tuple):
         return len(X) > 0 and isinstance(X[0], Mapping)
-    return isinstance(X, Mapping)
+    return isinstance(X, Mapping) and not is_sparse(X)  # a DOK matrix is a mapping
 
 
 def plain(row: Any) -> dict[Any, Any] | None:
