@@ -212,7 +212,7 @@ def test_names_in_pages_are_escaped(folder):
         (["--grid", "gravity=1"], "--grid gravity=1: gravity is not a parameter of the rule ftrl"),
         (["--rule", "stabilized"], "--grid is needed: NAME=A,B,C or NAME=A..B:N, such as"),
         (["--rule", "magic"], "--rule must be one of truncated-gradient, "),
-        (["--loss", "magic"], "--loss must be one of logistic"),
+        (["--loss", "magic"], "--loss must be logistic"),
         (["--grid", "l1=1", "--scoring", "auc"], "--scoring must be one of accuracy, "),
         (["--grid", "l1=1", "--scoring", "r2"], "for classes; got 'r2'"),
         (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import thresher
 from support.files import called, svmlight
@@ -83,6 +84,7 @@ def last_loss(estimator, X_train, y, eval_set):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_validation_rows_of_two_classes_are_left_out_of_the_loss(estimator):
+    estimator = clone(estimator)
     with pytest.warns(UnseenLabelWarning, match=SAYS) as caught:
         loss = last_loss(estimator, X, TWO, (OTHER, LATE_TWO))
     assert sum(issubclass(w.category, UnseenLabelWarning) for w in caught) == 1  # not each pass
@@ -92,6 +94,7 @@ def test_validation_rows_of_two_classes_are_left_out_of_the_loss(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_validation_rows_of_several_classes_are_wrong_for_each_output(estimator):
+    estimator = clone(estimator)
     with pytest.warns(UnseenLabelWarning, match=SAYS):
         last_loss(estimator, X, THREE, (OTHER, LATE_THREE))
     losses = [r.valid_loss for r in estimator.history_ if r.valid_loss is not None]
