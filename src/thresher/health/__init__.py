@@ -9,6 +9,7 @@ from typing import Any
 
 _MODULES = {
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
+    "label_order": ("LabelOrderWarning",),
     "report": ("HealthReport", "check"),
     "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
     "watch": ("ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "NoSignalWarning"),
@@ -17,8 +18,9 @@ _MODULES = {
 
 __all__ = [
     "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread",
-    "HealthReport", "NoSignalWarning", "OddColumn", "SafeStep", "SpectralRadius", "check",
-    "dynamic_range", "exponents", "potential", "safe_step", "spectral_radius",
+    "HealthReport", "LabelOrderWarning", "NoSignalWarning", "OddColumn", "SafeStep",
+    "SpectralRadius", "check", "dynamic_range", "exponents", "potential", "safe_step",
+    "spectral_radius",
 ]  # fmt: skip
 
 

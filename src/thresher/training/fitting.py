@@ -23,6 +23,7 @@ from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
+from thresher.training.order_watch import OrderWatch
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
@@ -174,6 +175,7 @@ def fit(
         records=spec.records(plan, before),
         capacity=capacity,
         valid=valid,
+        order=OrderWatch(),
     )
     trainer.passes_before = 0 if before is None else before.passes
     if valid is not None and not valid.rereadable and plan.passes > 1:
@@ -240,6 +242,7 @@ def learn_once(
         hooks=spec.hooks(mean) if before is None else before.hooks,
         records=spec.records(plan, before),
         capacity=capacity,
+        order=OrderWatch(None if before is None else before.order),
     )
     if trainer.outputs.scale is not None:
         trainer.outputs.scale.fixed = False  # new rows count
@@ -383,6 +386,7 @@ def _state(
         hooks=trainer.hooks,
         recorded=records.recorded,
         watch=records.watch or DivergenceWatch(),
+        order=None if trainer.order is None else trainer.order.order,
         classes=plan.labels.classes,
         multilabel=multilabel,
         names=None if before is None else before.names,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
 from thresher.errors import DataError, ModelFileError, setting
+from thresher.health.label_order import LabelOrder
 from thresher.rules import RULES, core_args
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
@@ -86,6 +87,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
         "hooks": t.hooks.state(),
         "course": {name: getattr(t, name) for name in _COURSE},
         "callback_stopped": t.records.stopped,
+        "order": None if t.order is None or t.order.order is None else t.order.order.state,
         "ended": t.plan.passes if t.ended else None,
         **t.source.reading_state,
         "seconds": t.records.seconds,
@@ -159,6 +161,7 @@ def resume(trainer: Trainer) -> bool:
         setattr(t, name, value)
     t.older = "course" not in about
     t.records.stopped = bool(about.get("callback_stopped", False))
+    _resume_order(t, about.get("order"))
     t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]}, t)
     if t.names is not None:
         t.names.restore(saved.names or {}, about["most_names"])
@@ -168,6 +171,15 @@ def resume(trainer: Trainer) -> bool:
     t.begun = t.records.steps > 0
     t.options.observer.tell("resumed", examples=t.records.steps, digest=saved.digest)
     return True
+
+
+def _resume_order(t: Trainer, saved: Mapping[str, Any] | None) -> None:
+    """Continue to watch the order of labels; not if an older version did not watch it."""
+    if saved is None:
+        t.order = None
+    elif t.order is not None:
+        t.order.order = LabelOrder(t.plan.labels.classes is not None)
+        t.order.order.state = saved
 
 
 def _check_options(

@@ -28,6 +28,7 @@ from thresher.training.hooks import Hooks
 from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
+from thresher.training.order_watch import OrderWatch
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, mean_since
@@ -61,6 +62,8 @@ class Trainer:
     capacity : Capacity, optional
     valid : Source or MatrixSource, optional
         Rows to compute the loss on after each pass.
+    order : OrderWatch or None
+        Watches the order of the labels; None: it is not watched.
 
     Attributes
     ----------
@@ -95,8 +98,10 @@ class Trainer:
         records: Records | None = None,
         capacity: Capacity | None = None,
         valid: Source | MatrixSource | None = None,
+        order: OrderWatch | None = None,
     ) -> None:
         self.plan, self.source, self.options = plan, source, options or RunOptions()
+        self.order, self.learns_once = order, False
         self.requested = plan.params  # before the rate is computed from rows
         self._kinds: Mapping[str, str] = {}  # kinds of columns, if earlier rows decided them
         self.refits = plan.refits
@@ -173,12 +178,14 @@ class Trainer:
         If the source is a part of the rows, the numbers of the pass and of its first block decide
         how rows are shuffled.
         """
-        self.number, self.block = number, block
+        self.number, self.block, self.learns_once = number, block, True
         for visit in self._visits():
             self._visit(visit)
             if self.stopped:
                 break
         self._record_if_due()
+        if self.order is not None:
+            self.order.conclude(self)
         self._forget()
 
     def _forget(self) -> None:
@@ -212,6 +219,8 @@ class Trainer:
     def _visit(self, visit: Visit, traced: bool = False) -> None:
         """Learn the rows of a visit, and report it; `traced`: also update the input digests."""
         self._learn(visit)
+        if self.order is not None and self.number == 0 and self._last_prepared is not None:
+            self.order.see(self, visit, self._last_prepared[0])
         if traced:
             self.input_digests.add(visit.block, compare=not self.reorders)
         self.position, self.block = visit.end, self.block + 1
@@ -321,6 +330,8 @@ class Trainer:
         self.steps_before = self.records.steps
         self.input_digests.begin()
         self.record(valid, end=True)
+        if self.order is not None and self.number == 1:
+            self.order.conclude(self)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
         self.options.observer.tell("pass", number=self.number, loss=loss, record=self.records.last)
         full = len(self.outputs.full) == len(self.outputs)
