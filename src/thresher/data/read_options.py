@@ -36,6 +36,7 @@ class ReadOptions:
     threads: int | None = None
     on_bad_line: str = "error"
     labelled: bool = True
+    shuffle_buffer: int = 1 << 16
 
     def __post_init__(self) -> None:
         """Raise ParameterError if an option has a value that is not allowed."""
@@ -71,6 +72,11 @@ class ReadOptions:
                     value=kind,
                     allowed=f"of {', '.join(KINDS)}",
                 )
+        rows = self.shuffle_buffer
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise ParameterError(
+                parameter="shuffle_buffer", value=rows, allowed="a number of rows >= 1"
+            )
         check_policy(self.on_bad_line)
 
     @classmethod

@@ -28,6 +28,7 @@ def scan(
     threads: int | None = None,
     on_bad_line: str = "error",
     labelled: bool = True,
+    shuffle_buffer: int = 1 << 16,
 ) -> Source:
     r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -70,6 +71,9 @@ def scan(
     labelled : bool
         Whether rows of tables have labels. False for rows to predict: columns of labels and
         weights, and columns to ignore, may be missing, and are not read.
+    shuffle_buffer : int
+        Rows of the buffer that shuffles a pipe or an iterator, which can be read only once. Other
+        sources are shuffled as a whole. It has fewer rows if they take more than 64 MiB.
 
     Returns
     -------
@@ -101,5 +105,6 @@ def scan(
         threads=threads,
         on_bad_line=on_bad_line,
         labelled=labelled,
+        shuffle_buffer=shuffle_buffer,
     )
     return Source(parts_of(files, reading), reading)

@@ -22,6 +22,7 @@ from thresher.stability.null_outputs import NullLabels, NullOutputs, NullPlan
 from thresher.stability.stream_halves import HalfAssigner
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.observer import Observer
+from thresher.training.order_watch import OrderWatch
 from thresher.training.outputs import Order
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
@@ -149,7 +150,7 @@ class HalfModels(Observer):
         if isinstance(source, MatrixSource):
             source.chunk = lane_plan.chunk
         options, records = RunOptions(observer=self), NoRecords()
-        self.trainer = Trainer(lane_plan, source, options, records=records)
+        self.trainer = Trainer(lane_plan, source, options, records=records, order=OrderWatch())
 
     @property
     def outputs(self) -> NullOutputs:

@@ -31,6 +31,7 @@ from thresher.training.refit import Refit, message_of, obstacle, refit
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
 from thresher.training.shared_outputs import SharedOutputs
+from thresher.training.shuffling import shuffled_rows
 from thresher.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ def fit(
     if run.checkpoint is not None and run.every < float("inf"):
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
+    dtype = core_args.rows_dtype(spec.rule, spec.params)
+    source = shuffled_rows(source, spec.params["shuffle"], seed, dtype, run.observer)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
+from thresher.data.shuffled import TRUE_SHUFFLES
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.health.label_order import LabelOrder
 from thresher.rules import RULES, core_args
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
+from thresher.training.shuffling import stored_rows
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
@@ -38,7 +40,8 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
     values |= {"seed": plan.seed, "tol": plan.tol}
-    values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
+    true_shuffle = plan.in_memory or plan.shuffle in TRUE_SHUFFLES
+    values["shuffle"] = plan.shuffle if true_shuffle else plan.shuffle is not False
     values |= source.identity()
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
     labels = plan.labels
@@ -119,6 +122,9 @@ def resume(trainer: Trainer) -> bool:
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
+    if about["options"].get("shuffle") is True and t.plan.shuffle in TRUE_SHUFFLES:
+        # Written before sources had a true shuffle: rows were shuffled within blocks.
+        t.plan, t.source = replace(t.plan, shuffle="blocks"), stored_rows(t.source)
     if t.plan.standardised and not about.get("standardised", False):
         t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
     before, now = about["options"], identity(t)

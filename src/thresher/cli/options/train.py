@@ -27,6 +27,8 @@ from thresher.cli.options.arguments import (
     Quiet,
     Seed,
     Shuffle,
+    ShuffleBlocks,
+    ShuffleBuffer,
     Store,
     Text,
     Threads,
@@ -37,6 +39,7 @@ from thresher.cli.options.arguments import (
     keep_checkpoint_option,
     reading_of,
     resume_option,
+    shuffle_of,
 )
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import takes_parameters
@@ -82,6 +85,8 @@ def train(
         ),
     ] = None,
     shuffle: Shuffle = False,
+    shuffle_blocks: ShuffleBlocks = False,
+    shuffle_buffer: ShuffleBuffer = None,
     seed: Seed = None,
     store: Store = None,
     valid: Annotated[
@@ -276,7 +281,8 @@ def train(
     from thresher.cli.commands.train import train as run
 
     options = TrainOptions(
-        data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
+        data, model, rule, loss, reading, chosen or {}, passes,
+        shuffle_of(shuffle, shuffle_blocks), seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
         keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
         tolerance, budget, html,
