@@ -13,6 +13,7 @@ from support.files import svmlight, vw
 from thresher import DataError, scan
 from thresher.data import buckets, shuffled
 from thresher.data.shuffled import ShuffledSource
+from thresher.errors import ParameterError
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -233,3 +234,11 @@ def test_no_rows_are_an_error(tmp_path):
     (tmp_path / "rows.svm").write_text("# nothing\n")
     with pytest.raises(DataError, match="no rows to learn from"):
         list(ShuffledSource(scan(tmp_path / "rows.svm", format="svmlight"), 0).blocks())
+
+
+@pytest.mark.parametrize("words_first", [True, False])
+def test_labels_of_two_kinds_are_an_error(words_first):
+    batches = [(np.eye(2), np.array([0, 1])), (np.eye(2), np.array(["no", "yes"]))]
+    batches = batches[::-1] if words_first else batches
+    with pytest.raises(ParameterError, match="labels are partly numbers and partly words"):
+        list(ShuffledSource(scan(lambda: iter(batches)), 0).blocks())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Block
-from thresher.errors import DataError
+from thresher.errors import ParameterError
 
 
 class LabelWords:
@@ -28,6 +28,7 @@ class LabelWords:
 
     def __init__(self) -> None:
         self.known: dict[Any, int] = {}
+        self.plain = False  # whether there were labels that are numbers
 
     def numbers(self, words: NDArray[Any]) -> NDArray[np.float64]:
         """Return the numbers of words; NaN: a label is missing."""
@@ -37,6 +38,13 @@ class LabelWords:
             for word in words.tolist()
         ]
         return np.array(found, np.float64)
+
+    def of(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return a copy of labels that are numbers, or the numbers of words."""
+        if labels.dtype.kind not in "fiub":
+            return self.numbers(labels)
+        self.plain = self.plain or len(labels) > 0
+        return np.array(labels, np.float64)
 
     def words(self, numbers: NDArray[np.float64]) -> NDArray[Any]:
         """Return the words of numbers."""
@@ -100,15 +108,12 @@ class RowArrays:
         lists: tuple[Any, Any] = None, None
         if labels is None:
             starts, values = block.label_sets()
-            values = words.numbers(values) if values.dtype.kind not in "fiub" else np.array(values)
-            lists = np.array(starts, np.int64), values.astype(np.float64)
-        elif labels.dtype.kind not in "fiub":
-            labels = words.numbers(labels)
-        elif words.known and block.rows:
-            place = block.label_place(0)
-            raise DataError(f"{place}: labels are partly numbers and partly words")
+            lists = np.array(starts, np.int64), words.of(values)
         else:
-            labels = np.array(labels, np.float64)
+            labels = words.of(labels)
+        if words.plain and words.known:
+            place = block.label_place(0)
+            raise ParameterError(f"{place}: labels are partly numbers and partly words")
         keys = np.asarray(native.keys)
         if keys.dtype.itemsize > 4 and (not len(keys) or (keys.min() >= 0 and keys.max() < 2**31)):
             keys = keys.astype(np.int32)
