@@ -12,11 +12,21 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thresher import FTRLClassifier, FTRLRegressor, OnePassClassifier, scan
+from thresher import (
+    FTRLClassifier,
+    FTRLRegressor,
+    OnePassClassifier,
+    OnePassSearchCV,
+    SparsityPath,
+    StabilizedClassifier,
+    TruncatedGradientClassifier,
+    scan,
+)
 from thresher.health import LabelOrderWarning
 from thresher.health.label_order import LabelOrder
 from thresher.health.label_runs import ClassRuns, neighbour_z
 from thresher.health.mean_drift import MeanDrift
+from thresher.stability import StreamingStabilitySelection
 
 codes = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 40)), max_size=12).map(
     lambda runs: np.array([code for code, times in runs for _ in range(times)], np.int64)
@@ -232,3 +242,38 @@ def test_rows_with_several_labels_are_watched_by_the_first_one(tmp_path):
     source = scan(tmp_path / "rows.svm", multilabel=True)
     clf = FTRLClassifier(passes=1, shuffle=False)
     assert "rows 1 to 300 of the first 900 have the label 0" in messages(lambda: clf.fit(source))[0]
+
+
+def test_batches_of_a_stabilized_rule_may_be_sorted_within_but_not_among_them():
+    X, y = rows_of()
+    clf = StabilizedClassifier(random_state=0, paths=4)
+    halves = np.argsort(y[:1500], kind="stable"), 1500 + np.argsort(y[1500:], kind="stable")
+    for at in halves:
+        assert not messages(lambda at=at: clf.partial_fit(X[at], y[at], classes=[0, 1]))
+    clf = StabilizedClassifier(random_state=0, paths=4)
+    found = [
+        messages(lambda at=at: clf.partial_fit(X[at], y[at], classes=[0, 1]))
+        for at in (np.flatnonzero(y == 0), np.flatnonzero(y == 1))
+    ]
+    assert [len(each) for each in found] == [0, 1]
+
+
+def test_searches_and_paths_warn_once():
+    X, y = rows_of()
+    at = np.argsort(-y, kind="stable")
+    stored, grid = FTRLClassifier(passes=2, shuffle=False), {"l1": [0.1, 1.0]}
+    batches = scan(lambda: ((X[at[i : i + 500]], y[at[i : i + 500]]) for i in range(0, 3000, 500)))
+    assert len(messages(lambda: OnePassSearchCV(stored, grid, refit=False).fit(X[at], y[at]))) == 1
+    assert len(messages(lambda: OnePassSearchCV(stored, grid, refit=False).fit(batches))) == 1
+    path = SparsityPath(TruncatedGradientClassifier(passes=1, shuffle=False))
+    assert len(messages(lambda: path.fit(batches))) == 1
+    halves = StreamingStabilitySelection(stored, pairs=2, random_state=0)
+    assert len(messages(lambda: halves.fit(batches))) == 1
+    shuffled = FTRLClassifier(passes=2, random_state=0)
+    search = OnePassSearchCV(shuffled, grid)
+    assert not messages(lambda: search.fit(batches))
+    mixed = OnePassSearchCV(shuffled, grid).fit(X, y)
+    assert search.best_score_ == pytest.approx(mixed.best_score_, abs=0.05)
+    assert not messages(
+        lambda: StreamingStabilitySelection(shuffled, pairs=2, random_state=0).fit(batches)
+    )

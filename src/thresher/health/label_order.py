@@ -7,14 +7,14 @@ few counts. The counts do not depend on the sizes of the blocks in which rows ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from thresher.errors import DataWarning
 from thresher.health.label_runs import SHARE, ClassRuns, OrderAlarm
-from thresher.health.mean_drift import MeanDrift
+from thresher.health.mean_drift import MeanDrift, between_parts
 
 _EARLY_SHARE = 0.5  # of all rows in one run, before the end of a pass
 _FIRST_MARK = 1 << 14  # rows; the order is also checked after each power of two from here on
@@ -95,3 +95,34 @@ class LabelOrder:
     def state(self, saved: Mapping[str, Any]) -> None:
         self.told, self._checked = bool(saved["told"]), int(saved["checked"])
         self.watch.state = saved["watch"]
+
+
+def order_of_parts(
+    parts: Sequence[tuple[ClassRuns, Mapping[Any, int], MeanDrift]],
+) -> str | None:
+    """Return what shows that rows in several parts are ordered by their labels; None: nothing.
+
+    Parameters
+    ----------
+    parts : sequence of (ClassRuns, mapping, MeanDrift)
+        Of each part: the runs of classes, the code of each label in them, and the drift of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> runs = ClassRuns(), ClassRuns()
+    >>> for each in runs:
+    ...     each.add(np.zeros(500, np.int64))
+    >>> order_of_parts([(runs[0], {"no": 0}, MeanDrift()), (runs[1], {"yes": 0}, MeanDrift())])
+    "the rows are ordered by their labels: rows 1 to 500 of the first 1,000 have ..."
+    """
+    whole, codes = ClassRuns(), dict[Any, int]()
+    for runs, own, _ in parts:
+        whole.append(runs.recoded([codes.setdefault(label, len(codes)) for label in own]))
+    found = whole.alarm()
+    if found is not None:
+        return found.worded(list(codes)[found.code])
+    between = between_parts([drift for _, _, drift in parts])
+    drifts = (found for _, _, drift in parts if (found := drift.alarm()) is not None)
+    found = between or next(drifts, None)
+    return None if found is None else found.worded()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +108,19 @@ class ClassRuns:
         self.length = self.length + other.length if whole else other.length
         self.last, self.counts = other.last, self.counts + other.counts
         self.rows, self.runs = self.rows + other.rows, self.runs + other.runs - joined
+
+    def recoded(self, codes: Sequence[int]) -> ClassRuns:
+        """Return the same runs with other codes: code k becomes ``codes[k]``."""
+        made, to = ClassRuns(), np.array([*codes, -1], np.int64)  # -1: there is no row
+        made.state = self.state
+        made._widen(int(to.max()) + 1)
+        made.first, made.last = int(to[self.first]), int(to[self.last])
+        at = to[: len(self.counts)]
+        for name in ("counts", "longest", "begins"):
+            moved = np.zeros(len(made.counts), np.int64)
+            moved[at] = getattr(self, name)
+            setattr(made, name, moved)
+        return made
 
     def _widen(self, size: int) -> None:
         more = size - len(self.counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,34 @@ class MeanDrift:
     @state.setter
     def state(self, saved: Mapping[str, Any]) -> None:
         vars(self).update(saved)
+
+
+def between_parts(parts: Sequence[MeanDrift]) -> OrderAlarm | None:
+    """Return an alarm if parts of the rows differ in the mean of their labels; else None.
+
+    Parameters
+    ----------
+    parts : sequence of MeanDrift
+    """
+    whole = [part for part in parts if part.sums]
+    rows = np.array([len(part.sums) * part.size for part in whole], np.float64)
+    if len(whole) < 2 or rows.sum() < _CHUNK * _CHUNKS // 2:
+        return None
+    with np.errstate(all="ignore"):
+        means = np.array([sum(p.sums) / n + p.origin for p, n in zip(whole, rows, strict=True)])
+        within = sum(
+            p.squares - sum(p.sums) ** 2 / n for p, n in zip(whole, rows.tolist(), strict=True)
+        )
+        mean = (rows @ means) / rows.sum()
+        between = float(rows @ (means - mean) ** 2)
+        share = between / (between + within) if between + within > 0 else 0.0
+    if not share >= _DRIFT:  # also if it is not a number
+        return None
+    return OrderAlarm(
+        f"the rows are ordered by their labels: the mean label is {means.min():.4g} in one part of "
+        f"the rows and {means.max():.4g} in another; the parts explain {share:.0%} of the variance "
+        f"of the labels"
+    )
 
 
 def _running(total: float, values: NDArray[np.float64]) -> float:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from thresher.data.targets import Targets
     from thresher.data.visits import Visit
     from thresher.errors import Words
+    from thresher.training.observer import Observer
     from thresher.training.trainer import Trainer
 
+_IN_CALLS = "give partial_fit rows in random order, or use fit, which shuffles them"
 _WRONG = "a model that learns them in this order predicts the last labels, while its loss is small"
 
 
@@ -104,6 +106,28 @@ class OrderWatch:
             trainer.options.observer.warn(order_warning(alarm.worded(label), _remedy(trainer)))
 
 
+def watched_batch(
+    order: LabelOrder | None, labels: Labels, targets: Targets, observer: Observer
+) -> LabelOrder:
+    """Watch a batch of `partial_fit` whose rows are learned in random order; return the watch.
+
+    Parameters
+    ----------
+    order : LabelOrder or None
+        The watch of the batches before.
+    labels : Labels
+    targets : Targets
+    observer : Observer
+        Gets the warning.
+    """
+    order = order or LabelOrder(labels.classes is not None)
+    codes = watched_labels(labels, targets)
+    alarm = order.see(np.random.default_rng(len(codes)).permutation(codes)) or order.conclude()
+    if alarm is not None:
+        observer.warn(order_warning(alarm.worded(label_of(labels, alarm.code)), _IN_CALLS))
+    return order
+
+
 def order_warning(seen: str, remedy: Words) -> LabelOrderWarning:
     """Return the warning that rows are ordered by their labels.
 
@@ -120,7 +144,7 @@ def _remedy(trainer: Trainer) -> Words:
     """Return the setting that mends the order."""
     plan, source = trainer.plan, trainer.source
     if trainer.learns_once:
-        return "give partial_fit rows in random order, or use fit, which shuffles them"
+        return _IN_CALLS
     if plan.in_memory or source.rereadable:
         return "set ", setting("shuffle", "each")
     return (
