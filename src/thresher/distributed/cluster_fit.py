@@ -37,7 +37,7 @@ from thresher.errors import ParameterError, Words, setting
 from thresher.health.watch import NoSignalWarning
 from thresher.model.evidence import no_signal_text
 from thresher.rules import core_args
-from thresher.training.fitting import without_weights
+from thresher.training.no_weights import without_weights
 from thresher.training.observer import Observer
 from thresher.training.order_watch import order_warning
 from thresher.training.outputs_factory import OutputsFactory

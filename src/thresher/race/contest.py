@@ -32,7 +32,7 @@ from thresher.race.measures import (
 from thresher.race.result import Entrant
 from thresher.race.scaling import ColumnScale, multiplied
 from thresher.search.gravities import gravity_scale_of
-from thresher.training.fitting import NO_WEIGHTS
+from thresher.training.no_weights import NO_WEIGHTS
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
 

@@ -23,6 +23,7 @@ from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
+from thresher.training.no_weights import without_weights
 from thresher.training.order_watch import OrderWatch
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
@@ -36,9 +37,6 @@ from thresher.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-
-
-NO_WEIGHTS = "all weights are zero"
 
 
 @dataclass(frozen=True)
@@ -312,19 +310,6 @@ def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
         nonzeros = sum(len(output.keys) for output in found.outputs)
         records.history[-1] = last._replace(nonzeros=nonzeros, valid_loss=loss)
     return found
-
-
-def without_weights(owner: str, penalty: str | None = "penalty") -> str:
-    """Return the text of the warning that all weights are zero.
-
-    `penalty` is None if the rule has none.
-    """
-    if penalty is None:
-        return f"{owner}: {NO_WEIGHTS}; the targets are constant, or do not depend on the features"
-    return (
-        f"{owner}: {NO_WEIGHTS}; lower the penalty, or scale the rows "
-        f"(thresher.health.check examines them)"
-    )
 
 
 def _for_any_feature(outputs: Outputs | None, plan: TrainingPlan, capacity: Capacity) -> Outputs:

@@ -106,6 +106,31 @@ class OrderWatch:
             trainer.options.observer.warn(order_warning(alarm.worded(label), _remedy(trainer)))
 
 
+def see(trainer: Trainer, visit: Visit, prepared: tuple[Targets, Any, Any] | None) -> None:
+    """Watch the rows of a visit, if they are of the first pass and the trainer has a watch.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    visit : Visit
+    prepared : tuple or None
+        The targets of the block come first.
+    """
+    if trainer.order is not None and trainer.number == 0 and prepared is not None:
+        trainer.order.see(trainer, visit, prepared[0])
+
+
+def conclude(trainer: Trainer) -> None:
+    """Check the order of all rows, after the first pass or after rows were learned once.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    """
+    if trainer.order is not None and (trainer.number == 1 or trainer.learns_once):
+        trainer.order.conclude(trainer)
+
+
 def watched_batch(
     order: LabelOrder | None, labels: Labels, targets: Targets, observer: Observer
 ) -> LabelOrder:
