@@ -139,7 +139,7 @@ def test_one_part_and_round_is_close_to_fit(
     rng = np.random.default_rng(3)
     X = rng.normal(size=(80, WIDTH)) * (rng.random((80, WIDTH)) < 0.5)
     y = rng.choice(classes, 80).astype(float)
-    model = kind(passes=3, random_state=1, **given_params)
+    model = kind(passes=3, shuffle="blocks", random_state=1, **given_params)
     seed = stream_seed(model.random_state, "")
     case = Case(model.rule, model.get_params(deep=False), [[(X, y)]], 2, classes)
     with case.job() as job:

@@ -106,7 +106,10 @@ class Counted:
 
 
 def test_how_often_it_reads(files: dict[str, Path]) -> None:
-    """It reads once per pass and once to score; once more if labels or width are not known."""
+    """It reads once per pass and once to score; once more if labels or width are not known.
+
+    Rows that are shuffled are read once, and kept.
+    """
     for cls, options, before in (
         (thresher.FTRLClassifier, {}, 1),
         (thresher.FTRLRegressor, {}, 1),
@@ -114,9 +117,11 @@ def test_how_often_it_reads(files: dict[str, Path]) -> None:
     ):
         source = scan(files["two"], **options)
         counted = Counted(source)
-        search = OnePassSearchCV(cls(passes=3), {"l1": [0.1, 0.3, 1.0]}, cv=5, refit=False)
-        search.fit(source)
+        grid, stored = {"l1": [0.1, 0.3, 1.0]}, cls(passes=3, shuffle="blocks")
+        OnePassSearchCV(stored, grid, cv=5, refit=False).fit(source)
         assert counted.count == before + 3 + 1
+        OnePassSearchCV(cls(passes=3), grid, cv=5).fit(source)
+        assert counted.count == before + 3 + 1 + 1
 
 
 def test_progress() -> None:
@@ -129,7 +134,7 @@ def test_progress() -> None:
             time.sleep(0.25)
             yield batch
 
-    clf = thresher.FTRLClassifier(passes=2)
+    clf = thresher.FTRLClassifier(passes=2, shuffle="blocks")
     OnePassSearchCV(clf, {"l1": [0.1, 1.0]}, cv=2, callback=seen.append).fit(scan(slowly))
     assert {(p.number, p.rows) for p in seen} >= {(1, 3), (1, 9), (2, 9), (3, 9)}
     assert {p.lanes for p in seen} == {4}

@@ -85,12 +85,12 @@ def estimator(rule: str, task: str = "classifier", **params):
     return made(**{k: v for k, v in {**MORE.get(rule, {}), **params}.items() if k in known})
 
 
-def params_of(way: str) -> dict:
+def params_of(way: str, shuffle: str = "each") -> dict:
     """Return the parameters of an estimator."""
     shuffled = way in ("shuffled", "resumed")
     return {
         "passes": 1 if way == "one" else 3,
-        "shuffle": "each" if shuffled else False,
+        "shuffle": shuffle if shuffled else False,
         "random_state": SEED if shuffled else 0,
         "tol": None,
     }
@@ -102,7 +102,7 @@ def options_of(rule: str, way: str) -> list[str]:
     for name, value in MORE.get(rule, {}).items():
         options += [f"--{name.replace('_', '-')}", str(value)]
     if way in ("shuffled", "resumed"):
-        options += ["--shuffle", "--seed", str(SEED)]
+        options += ["--shuffle-blocks", "--seed", str(SEED)]
     return options
 
 
@@ -171,6 +171,7 @@ def _two_classes(rule: str, way: str, folder: Folder) -> Cells:
     it first to find its classes.
     """
     params, options = params_of(way), options_of(rule, way)
+    blocks = params_of(way, "blocks")
     streaming = rule not in MATRIX_RULES
     # Named features need a hashed store, or bits if the rule needs a width.
     named = {"store": "hashed"} if rule != "mirror-descent" else {}
@@ -189,7 +190,7 @@ def _two_classes(rule: str, way: str, folder: Folder) -> Cells:
             yield (
                 f"{name}/fit/{way}",
                 lambda files=files, store=store, reading=reading: (
-                    estimator(rule, **params, **store).fit(thresher.scan(files(), **reading)).model_
+                    estimator(rule, **blocks, **store).fit(thresher.scan(files(), **reading)).model_
                 ),
             )
         if way != "resumed" or streaming:
@@ -239,6 +240,7 @@ def _others(rule: str, folder: Folder) -> Cells:
         reading = {"multilabel": True} if labels == "lists" else {}
         for way in ("three", "shuffled", "resumed"):
             params, options = params_of(way), [*options_of(rule, way), option]
+            blocks = params_of(way, "blocks")
             files = folder.text(labels, "svmlight")
             if way != "resumed":
                 yield (
@@ -247,7 +249,7 @@ def _others(rule: str, folder: Folder) -> Cells:
                 )
                 yield (
                     f"{labels}/svmlight/fit/{way}",
-                    lambda p=params, files=files, reading=reading: (
+                    lambda p=blocks, files=files, reading=reading: (
                         estimator(rule, **p).fit(thresher.scan(files, **reading)).model_
                     ),
                 )
@@ -269,6 +271,20 @@ def _others(rule: str, folder: Folder) -> Cells:
     )
     yield "weighted/vw/train/three", lambda: trained(folder, *files, *options)
     yield from _validated(rule, folder)
+    if rule not in MATRIX_RULES:
+        yield from _true_shuffle(rule, folder)
+
+
+def _true_shuffle(rule: str, folder: Folder) -> Cells:
+    """Yield cells of sources whose rows are shuffled as a whole."""
+    files, params = folder.text("two", "svmlight"), params_of("shuffled")
+    options = [word.replace("-blocks", "") for word in options_of(rule, "shuffled")]
+    yield (
+        "true/svmlight/fit/shuffled",
+        lambda: estimator(rule, **params).fit(thresher.scan(files)).model_,
+    )
+    yield "true/svmlight/train/shuffled", lambda: trained(folder, *files, *options)
+    yield "true/svmlight/train/resumed", lambda: trained(folder, *files, *options, cut=3)
 
 
 def _validated(rule: str, folder: Folder) -> Cells:
@@ -326,6 +342,7 @@ def _regression(rule: str, folder: Folder) -> Cells:
         )
     for way in ("three", "shuffled"):
         params, options = params_of(way), options_of(rule, way)
+        blocks = params_of(way, "blocks")
         options += ["--loss", loss] if "loss" in RULES[rule].parameters else []
         files = folder.text("numbers", "svmlight")
         yield (
@@ -334,7 +351,7 @@ def _regression(rule: str, folder: Folder) -> Cells:
         )
         yield (
             f"numbers/svmlight/fit/{way}",
-            lambda p=params, files=files: (
+            lambda p=blocks, files=files: (
                 estimator(rule, "regressor", **p).fit(thresher.scan(files)).model_
             ),
         )

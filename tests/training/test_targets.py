@@ -147,7 +147,8 @@ def source():
 
 @pytest.mark.parametrize("name", ["TruncatedGradientRegressor", "FTRLRegressor"])
 @pytest.mark.parametrize("visit", [1, 3, 5, 8])
-def test_a_resumed_run_goes_on_exactly(name, visit, tmp_path):
+def test_a_resumed_run_goes_on_exactly(name, visit, tmp_path, monkeypatch):
+    monkeypatch.setattr("thresher.data.buckets._ROWS", 100)
     made = getattr(thresher, name)(passes=2, random_state=0)
     whole = clone(made).fit(source())
     with pytest.raises(Interrupted):
@@ -159,7 +160,7 @@ def test_a_resumed_run_goes_on_exactly(name, visit, tmp_path):
 
 
 def test_an_old_checkpoint_goes_on_in_the_units_of_y(tmp_path, monkeypatch):
-    made = thresher.TruncatedGradientRegressor(passes=2, random_state=0)
+    made = thresher.TruncatedGradientRegressor(passes=2, shuffle="blocks", random_state=0)
     with monkeypatch.context() as old:
         old.setattr(core_args, "standardises", lambda *arguments: False)
         whole = clone(made).set_params(epsilon=0.1).fit(source())

@@ -49,6 +49,7 @@ class ReadOptions:
     label_separator: str | None = None
     missing: str | None = None
     dates: str | None = None
+    shuffle_buffer: int = 1 << 16
 
     def __post_init__(self) -> None:
         """Raise ParameterError if an option has a value that is not allowed."""
@@ -90,6 +91,11 @@ class ReadOptions:
             )
         if self.dates not in (None, "parts"):
             raise ParameterError(parameter="dates", value=self.dates, allowed="'parts'")
+        rows = self.shuffle_buffer
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise ParameterError(
+                parameter="shuffle_buffer", value=rows, allowed="a number of rows >= 1"
+            )
         check_policy(self.on_bad_line)
         check_csv(self.delimiter, self.encoding, self.columns)
 

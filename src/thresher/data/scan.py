@@ -40,6 +40,7 @@ def scan(
     label_separator: str | None = None,
     missing: str | None = None,
     dates: str | None = None,
+    shuffle_buffer: int = 1 << 16,
 ) -> Source:
     r"""Make a source of rows from files, for ``fit``, ``partial_fit`` and ``predict``.
 
@@ -120,6 +121,9 @@ def scan(
     dates : {"parts"}, optional
         Make features of the year, month, weekday and hour of columns of dates and times. By
         default such columns are an error.
+    shuffle_buffer : int
+        Rows of the buffer that shuffles a pipe or an iterator, which can be read only once. Other
+        sources are shuffled as a whole. It has fewer rows if they take more than 64 MiB.
 
     Returns
     -------
@@ -159,6 +163,7 @@ def scan(
         label_separator=label_separator,
         missing=missing,
         dates=dates,
+        shuffle_buffer=shuffle_buffer,
     )
     if is_frame(files) or is_labelled_frame(files):
         from thresher.data.frame_parts import scan_frame

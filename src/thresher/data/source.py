@@ -289,12 +289,14 @@ class Source:
     def identity(self) -> dict[str, Any]:
         """Return the options of reading that a resumed run must use again."""
         reading = self.given.plain()
-        return {k: v for k, v in reading.items() if k not in ("threads", "labelled", "kinds")}
+        free = ["threads", "labelled", "kinds"]
+        free += ["shuffle_buffer"] if self.rereadable else []
+        return {k: v for k, v in reading.items() if k not in free}
 
     def described(self) -> dict[str, Any]:
         """Return the options of reading that predicting must use too: text, numbers and flags."""
         reading = self.settled().plain()
-        for name in ("threads", "on_bad_line", "labelled"):
+        for name in ("threads", "on_bad_line", "labelled", "shuffle_buffer"):
             reading.pop(name)
         for name in ("interactions", "text", "ignore", "columns"):
             if name in reading:

@@ -111,25 +111,31 @@ def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str)
     return rows
 
 
-def cache_about(source: Source, dtype: str, words: list[str] | None = None) -> str:
-    """Return the header of a cache of a source: its files, the options of reading, and words."""
-    return cache.about(_local(source), _options(source, dtype), words)
+def cache_about(source: Source, dtype: str, words: list[str] | None = None, **more: Any) -> str:
+    """Return the header of a cache of a source: its files, the options of reading, and words.
+
+    `more` are further facts that a current cache must have.
+    """
+    return cache.about(_local(source), _options(source, dtype) | more, words)
 
 
-def why_not_current(path: str, source: Source, dtype: str = "float64") -> str | None:
-    """Return why a cache cannot replace a source with values of this type; None if it can."""
+def why_not_current(path: str, source: Source, dtype: str = "float64", **more: Any) -> str | None:
+    """Return why a cache cannot replace a source with values of this type; None if it can.
+
+    `more` are further facts that the cache must have.
+    """
     if not source.rereadable:
         return "standard input may have other rows than before"
     files = _local(source)
-    if cache.is_current(path, files, _options(source, "float64")) is True:
+    if cache.is_current(path, files, _options(source, "float64") | more) is True:
         return None
-    current = cache.is_current(path, files, _options(source, dtype))
+    current = cache.is_current(path, files, _options(source, dtype) | more)
     return None if current is True else str(current)
 
 
 def _options(source: Source, dtype: str) -> dict[str, Any]:
     reading = source.reading.plain() | {"named": source.named, "first": source.first}
-    del reading["threads"]
+    del reading["threads"], reading["shuffle_buffer"]
     return reading | {"kinds": source.kinds, "dtype": dtype}
 
 

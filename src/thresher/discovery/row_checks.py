@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import DataError
+from thresher.health.label_runs import neighbour_z
 
 _MOST_HASHES = 1 << 22  # rows whose copies are found: the first ones
 _FAR = 4.0  # |z| of the order of rows that does not come from chance
@@ -199,9 +200,8 @@ class RowChecks:
     def _label_lag(self) -> tuple[float, bool]:
         """Return z of the lag of labels, and whether the rows are sorted or come in runs."""
         n, s = max(self.rows, 2), self.sums
-        mean, variance = s["y"] / n, s["yy"] / n - (s["y"] / n) ** 2
-        lag = s["label_lag"] - (n - 1) * mean**2
-        z = _largest(lag, variance * np.sqrt(n - 1))
+        each = neighbour_z(n, s["y"], s["yy"], s["label_lag"])
+        z = float(each[np.abs(each).argmax()])
         return z, abs(z) >= max(_FAR, 0.05 * np.sqrt(n))
 
     def _label_order(self) -> Check:

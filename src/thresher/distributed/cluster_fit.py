@@ -33,19 +33,21 @@ from thresher.distributed.survey import (
     survey_shards,
     surveyed_labels,
 )
-from thresher.errors import ParameterError, setting
+from thresher.errors import ParameterError, Words, setting
 from thresher.health.watch import NoSignalWarning
 from thresher.model.evidence import no_signal_text
 from thresher.rules import core_args
 from thresher.rules.parameter import UNRECORDED
 from thresher.training.no_weights import without_weights
 from thresher.training.observer import Observer
+from thresher.training.order_watch import order_warning
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.seeds import stream_seed
 from thresher.training.target_scale import TargetScale
 
 _MAX_RANGES = 32  # each gets a message from every worker in every stage (docs/cluster.md)
 
+_IN_PARTS = "each worker learns a part of the files: shuffle the rows over all files before"
 Note = Callable[[str], Any]
 
 
@@ -112,6 +114,7 @@ class ClusterFit:
             assert survey is not None
             if check is not None:
                 check(survey)
+            self._warn_of_order(survey)
             job = self._job(shards, survey, manifest.options["ranges"])
             runs, watch = [], watching_divergence(job, watch)
             for output, mode in enumerate(make_modes(job, self.mode, self._given_options)):
@@ -131,6 +134,14 @@ class ClusterFit:
         if silent := no_signal_text(self.estimator.model_):
             Observer().warn(f"{type(self.estimator).__name__}: {silent}", NoSignalWarning)
         return self.estimator
+
+    def _warn_of_order(self, survey: SurveyResult) -> None:
+        """Warn if rows are ordered by their labels. Only the mode columns shuffles all rows."""
+        whole, shuffle = self.mode == "columns", self._params.get("shuffle")
+        if survey.ordered is None or (whole and shuffle is not False):
+            return
+        remedy: Words = ("set ", setting("shuffle", "each")) if whole else _IN_PARTS
+        Observer().warn(order_warning(survey.ordered, remedy))
 
     def remove_checkpoint(self) -> None:
         """Remove the checkpoint of the finished run, unless it is to be kept.

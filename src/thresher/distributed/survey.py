@@ -11,7 +11,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +23,9 @@ from thresher.data.label_checks import tidy
 from thresher.data.labels import Labels, LabelSets, ManyClasses, NumericLabels
 from thresher.distributed.shards import Shards
 from thresher.errors import DataError, InputError, setting
+from thresher.health.label_order import order_of_parts
+from thresher.health.label_runs import ClassRuns
+from thresher.health.mean_drift import MeanDrift
 from thresher.losses import LOSSES, Task
 from thresher.training.target_scale import KnownScale, TargetScale, merged
 
@@ -71,6 +74,8 @@ class SurveyResult:
         Whether rows have weights other than 1. False in files of early versions.
     targets : list of float or None
         Weight, mean and sd of all targets, if they are to be standardised.
+    ordered : str or None
+        What shows that the rows are ordered by their labels; None: they are not.
     """
 
     rows: list[int]
@@ -86,6 +91,7 @@ class SurveyResult:
     sketch: str = ""
     weighted: bool = False
     targets: list[float] | None = None
+    ordered: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return an object for `json.dump`."""
@@ -145,6 +151,9 @@ class PartSurvey:
     sketch: bytes = b""
     weighted: bool = False
     targets: KnownScale = (0.0, 0.0, 0.0)
+    runs: ClassRuns = field(default_factory=ClassRuns)
+    codes: dict[Any, int] = field(default_factory=dict)  # of the labels in `runs`
+    drift: MeanDrift = field(default_factory=MeanDrift)
 
 
 def survey_shards(
@@ -205,6 +214,7 @@ def survey_shards(
         sketch=functools.reduce(_core.sketch_merge, [facts.sketch for facts in found]).hex(),
         weighted=any(facts.weighted for facts in found),
         targets=None if scale is None else list(targets),
+        ordered=order_of_parts([(facts.runs, facts.codes, facts.drift) for facts in found]),
     )
 
 
@@ -262,6 +272,7 @@ def _survey_part(task: SurveyPart) -> PartSurvey:
         found.width = max(found.width, block.width or 2**64)
         if values is not None:
             targets = values.targets(block)  # raises an error for a label that is not valid
+            found.drift.add(targets[0])
             if task.scale is not None:
                 try:
                     task.scale.standardise(targets[0], block.weights)
@@ -280,7 +291,7 @@ def _survey_part(task: SurveyPart) -> PartSurvey:
 def _count_labels(found: PartSurvey, block: Block, multilabel: bool) -> None:
     if not multilabel:
         _check_one_label(block)
-    _, labels = block.label_sets()
+    starts, labels = block.label_sets()
     if len(labels) == 0:
         return
     words = labels.dtype.kind not in "fiub"
@@ -288,7 +299,12 @@ def _count_labels(found: PartSurvey, block: Block, multilabel: bool) -> None:
         found.words = words
     elif words != found.words:
         raise DataError(f"{block.label_place(0)}: {_MIXED}")
-    different, counts = np.unique(labels.astype(str) if words else labels, return_counts=True)
+    different, places, counts = np.unique(
+        labels.astype(str) if words else labels, return_inverse=True, return_counts=True
+    )
+    new = [found.codes.setdefault(label, len(found.codes)) for label in different.tolist()]
+    rows = starts[:-1][np.diff(starts) > 0]  # of several labels, the first counts
+    found.runs.add(np.array(new, np.int64)[places[rows]])
     found.labels.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
 
 

@@ -27,6 +27,7 @@ from thresher.model.model import Output, Progress
 from thresher.rules import core_args
 from thresher.training.first_rows import warn_of_columns
 from thresher.training.fitted import FittedState
+from thresher.training.order_watch import watched_batch
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun
 
@@ -163,7 +164,9 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         solving = self._run((X, targets, weights))
         if self._is_new():
             self._begin(X, params, len(targets), None, solving)
-        return self._learn(X, targets, weights, given, 1, solving)
+        self._learn(X, targets, weights, given, 1, solving)
+        order = watched_batch(self._fitted.order, self._labels(), targets, solving.observer)
+        return self.take(replace(self._fitted, order=order))
 
     def _run(self, rows: Sequence[Any], options: RunOptions | None = None) -> SolverRun:
         params = self._own_params()

@@ -10,6 +10,7 @@ from typing import Any
 _MODULES = {
     "column_scales": ("ColumnScaleWarning",),
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
+    "label_order": ("LabelOrderWarning",),
     "report": ("HealthReport", "check"),
     "steps": ("SafeStep", "SpectralRadius", "potential", "safe_step", "spectral_radius"),
     "watch": ("DivergenceWarning", "DivergenceWatch", "NoSignalWarning"),
@@ -18,8 +19,9 @@ _MODULES = {
 
 __all__ = [
     "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread",
-    "HealthReport", "NoSignalWarning", "OddColumn", "SafeStep", "SpectralRadius", "check",
-    "dynamic_range", "exponents", "potential", "safe_step", "spectral_radius",
+    "HealthReport", "LabelOrderWarning", "NoSignalWarning", "OddColumn", "SafeStep",
+    "SpectralRadius", "check", "dynamic_range", "exponents", "potential", "safe_step",
+    "spectral_radius",
 ]  # fmt: skip
 
 

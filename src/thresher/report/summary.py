@@ -152,8 +152,8 @@ def _reading(known: Mapping[str, Any]) -> str:
         value = known.get(name)
         if value not in (None, "", False) and not (name == "ngrams" and value == 1):
             parts.append(f"{meaning}: {value}")
-    if known.get("shuffle") == "blocks":
-        parts.append("shuffled within blocks")
+    if known.get("shuffle"):
+        parts.append("shuffled within blocks" if known["shuffle"] == "blocks" else "shuffled")
     return "from files" + "".join(f"; {part}" for part in parts if part)
 
 

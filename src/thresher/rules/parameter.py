@@ -121,7 +121,9 @@ COMMON: dict[str, Parameter] = {
         "Order of the rows: 'each' is a new permutation in each pass; 'once' is one permutation "
         "for all passes; 'replace' draws rows with replacement; 'blocks' permutes blocks of 2000 "
         "rows, and the rows within them, and is almost as fast as no shuffling; False keeps the "
-        "order of the data.",
+        "order of the data. Rows of a source are kept for 'each', 'once' and 'replace': up to 256 "
+        "MiB in memory, more in a temporary file; a source that can be read only once has a buffer "
+        "(`shuffle_buffer` of scan). With 'blocks', blocks of a source have about a megabyte.",
         "each",
         kind="choice",
         choices=("each", "once", "replace", "blocks", False),

@@ -28,6 +28,7 @@ from thresher.search.splits import Splits
 from thresher.search.trained import TrainedModels
 from thresher.training.class_weights import class_factors
 from thresher.training.lane_outputs import LanePlan
+from thresher.training.order_watch import OrderWatch
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
 from thresher.training.run_options import RunOptions
@@ -74,6 +75,7 @@ class LaneFits(Fits):
     ) -> None:
         self.estimator, self.splits, self.scores = estimator, splits, scores
         self.limit, self.n_jobs = limit, n_jobs
+        self._watched = False  # whether a group watches the order of the labels
 
     # ---- planning ------------------------------------------------------------------------------
 
@@ -178,7 +180,9 @@ class LaneFits(Fits):
             RunOptions(observer=report),
             hooks=self.scores.begin(jobs, labels),
             records=NoRecords(self.scores.at_once(len(lanes))),
+            order=None if self._watched else OrderWatch(),  # all groups have the same rows
         )
+        self._watched = True
         return TrainedModels(self.estimator, jobs, trainer, self.splits.whole)
 
     def _labels(self, plan: TrainingPlan, split: int) -> Labels:

@@ -42,6 +42,7 @@ from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
 from thresher.training.lanes import threads_of
 from thresher.training.scores import quick_score, score_source, scores_named
+from thresher.training.shuffling import searched_rows
 
 
 class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -362,6 +363,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _fit_source(self, source: Any, points: list[GridPoint], classes: Any) -> Self:
         folds = folds_of(self.cv, source)
+        if folds:
+            source = searched_rows(source, (p.params["shuffle"] for p in points), "float64")
         named = scores_named(self.scoring, self.estimator.task, source.multilabel)
         check_probabilities(named, points)
         scorers, refit_metric = self._get_scorers()

@@ -58,6 +58,7 @@ from thresher.search.source_checks import check_source, folds_of
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
 from thresher.training.scores import scores_named
+from thresher.training.shuffling import searched_rows
 
 # Results by gravity and fold; the last fold is the models of all rows.
 _Results = Mapping[tuple[int, int], ModelResult]
@@ -321,6 +322,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
                 f"SparsityPath: {source} can be read only once, and the default gravities need "
                 f"one more reading: give gravities"
             )
+        if folds:
+            source = searched_rows(source, [self.estimator.shuffle], "float64")
         points = self._points(given, source, checked_limit(self.memory_limit), classes)
         check_probabilities(named, points)
         check_source(self.estimator, source, points, classes)

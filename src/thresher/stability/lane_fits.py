@@ -23,6 +23,7 @@ from thresher.stability.null_outputs import NullLabels, NullOutputs, NullPlan
 from thresher.stability.stream_halves import HalfAssigner
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.observer import Observer
+from thresher.training.order_watch import OrderWatch
 from thresher.training.outputs import Order
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
@@ -153,7 +154,7 @@ class HalfModels(Observer):
             source.chunk = lane_plan.chunk
         self.line = StatusLine(verbose=0)
         options, records = RunOptions(observer=self), NoRecords()
-        self.trainer = Trainer(lane_plan, source, options, records=records)
+        self.trainer = Trainer(lane_plan, source, options, records=records, order=OrderWatch())
 
     @property
     def outputs(self) -> NullOutputs:

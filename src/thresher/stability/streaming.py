@@ -31,6 +31,7 @@ from thresher.stability.stream_halves import HalfAssigner
 from thresher.training.lane_outputs import LaneOutputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.seeds import seed_of, stream_seed
+from thresher.training.shuffling import searched_rows
 
 
 class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimator):
@@ -60,7 +61,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
         An estimator that learns row by row. `tol`, `center` and similar parameters, which need
         more than one row, are not allowed; its `callback` is not called. It is cloned and not
         changed. Unless `shuffle` is False, the rows of all halves are shuffled by the same
-        permutation; rows of a source are shuffled within blocks.
+        permutation; those of a source that can be read only once are shuffled within blocks.
     param_name : str, optional
         Name of the parameter of the estimator to vary, such as "gravity" or "l1".
     param_values : sequence, optional
@@ -203,6 +204,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
             )
             check_single_labels(type(self).__name__, self.estimator, X, y)
             seeds = self._seeds()
+            source: Any
             estimator, self._names = seeded(clone(self.estimator), seeds[1]), {}
             if is_source(X):
                 if y is not None:
@@ -210,7 +212,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
                         f"{type(self).__name__}: a source has its own labels; give only X"
                     )
                 self._check_source(X, classes)
-                source, rows = X, None
+                source, rows = searched_rows(X, [self.estimator.shuffle], "float64"), None
             elif classes is not None:
                 raise ParameterError(
                     f"{type(self).__name__}: classes= is only for sources, not for rows"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.health.label_order import LabelOrder
 from thresher.health.watch import DivergenceWatch
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Output, Progress
@@ -57,6 +58,8 @@ class FittedState:
     recorded : pair of float
         Sums of losses and weights at the last record.
     watch : DivergenceWatch
+    order : LabelOrder or None
+        The order of the labels so far.
     classes : array or None
         Labels of a classifier.
     multilabel : {"", "dense", "sparse"}
@@ -95,6 +98,7 @@ class FittedState:
     hooks: Hooks = field(default_factory=Hooks)
     recorded: LossTally = (0.0, 0.0)
     watch: DivergenceWatch = field(default_factory=DivergenceWatch)
+    order: LabelOrder | None = None
     classes: NDArray[Any] | None = None
     multilabel: str = ""
     names: dict[int, str] | None = None

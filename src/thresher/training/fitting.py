@@ -26,12 +26,14 @@ from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
 from thresher.training.name_cache import NameCache
 from thresher.training.no_weights import without_weights
+from thresher.training.order_watch import OrderWatch
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
 from thresher.training.refit import Refit, message_of, obstacle, refit
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of, stream_seed
+from thresher.training.shuffling import shuffled_rows
 from thresher.training.trainer import Trainer
 from thresher.training.unscaled import check_scaled, unscaled
 
@@ -170,6 +172,8 @@ def fit(
     if run.checkpoint is not None and run.every < float("inf"):
         check_replaceable(run.checkpoint)
     seed = spec.seed(source, run)
+    dtype = core_args.rows_dtype(spec.rule, spec.params)
+    source = shuffled_rows(source, spec.params["shuffle"], seed, dtype, run.observer)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
@@ -183,6 +187,7 @@ def fit(
         records=spec.records(plan, before),
         capacity=capacity,
         valid=valid,
+        order=OrderWatch(),
     )
     trainer.passes_before = 0 if before is None else before.passes
     if valid is not None and not valid.rereadable and plan.passes > 1:
@@ -251,6 +256,7 @@ def learn_once(
         hooks=spec.hooks(mean) if before is None else before.hooks,
         records=spec.records(plan, before),
         capacity=capacity,
+        order=OrderWatch(None if before is None else before.order),
     )
     if source.keeps_names:
         trainer.names = (None if before is None else before.seen_names) or NameCache()
@@ -367,6 +373,7 @@ def _state(
         hooks=trainer.hooks,
         recorded=records.recorded,
         watch=records.watch or DivergenceWatch(),
+        order=None if trainer.order is None else trainer.order.order,
         classes=plan.labels.classes,
         multilabel=multilabel,
         names=None if before is None else before.names,

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
+from thresher.data.shuffled import TRUE_SHUFFLES
 from thresher.errors import DataError, ModelFileError, setting
+from thresher.health.label_order import LabelOrder
 from thresher.rules import RULES, core_args
 from thresher.rules.parameter import UNRECORDED
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint
+from thresher.training.shuffling import stored_rows
 
 if TYPE_CHECKING:
     from thresher.training.trainer import Trainer
@@ -38,7 +41,8 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
     values |= {"seed": plan.seed, "tol": plan.tol}
-    values["shuffle"] = plan.shuffle if plan.in_memory else plan.shuffle is not False
+    true_shuffle = plan.in_memory or plan.shuffle in TRUE_SHUFFLES
+    values["shuffle"] = plan.shuffle if true_shuffle else plan.shuffle is not False
     values |= source.identity()
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
     labels = plan.labels
@@ -87,6 +91,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
         "hooks": t.hooks.state(),
         "course": {name: getattr(t, name) for name in _COURSE},
         "callback_stopped": t.records.stopped,
+        "order": None if t.order is None or t.order.order is None else t.order.order.state,
         "ended": t.plan.passes if t.ended else None,
         **t.source.reading_state,
         "seconds": t.records.seconds,
@@ -118,6 +123,9 @@ def resume(trainer: Trainer) -> bool:
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
+    if about["options"].get("shuffle") is True and t.plan.shuffle in TRUE_SHUFFLES:
+        # Written before sources had a true shuffle: rows were shuffled within blocks.
+        t.plan, t.source = replace(t.plan, shuffle="blocks"), stored_rows(t.source)
     if t.plan.standardised and not about.get("standardised", False):
         t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
     before, now = about["options"], identity(t)
@@ -160,6 +168,7 @@ def resume(trainer: Trainer) -> bool:
         setattr(t, name, value)
     t.older = "course" not in about
     t.records.stopped = bool(about.get("callback_stopped", False))
+    _resume_order(t, about.get("order"))
     t.hooks.restore(about["hooks"] if "hooks" in about else {"updates": about["updates"]}, t)
     if t.names is not None:
         t.names.restore(saved.names or {}, about["most_names"])
@@ -170,6 +179,15 @@ def resume(trainer: Trainer) -> bool:
     t.columns.told = t.columns.told or t.begun  # by the run that wrote the checkpoint
     t.options.observer.tell("resumed", examples=t.records.steps, digest=saved.digest)
     return True
+
+
+def _resume_order(t: Trainer, saved: Mapping[str, Any] | None) -> None:
+    """Continue to watch the order of labels; not if an older version did not watch it."""
+    if saved is None:
+        t.order = None
+    elif t.order is not None:
+        t.order.order = LabelOrder(t.plan.labels.classes is not None)
+        t.order.order.state = saved
 
 
 def _check_options(

@@ -18,7 +18,7 @@ from thresher.data.visits import Visit
 from thresher.errors import DataError
 from thresher.model.model import Output
 from thresher.rules import RULES
-from thresher.training import resuming
+from thresher.training import order_watch, resuming
 from thresher.training.arriving_classes import add_classes, arrivals, drop_missing_classes
 from thresher.training.capacity import Capacity
 from thresher.training.class_weights import row_weights
@@ -61,6 +61,8 @@ class Trainer:
     capacity : Capacity, optional
     valid : Source or MatrixSource, optional
         Rows to compute the loss on after each pass.
+    order : OrderWatch or None
+        Watches the order of the labels; None: it is not watched.
 
     Attributes
     ----------
@@ -95,8 +97,10 @@ class Trainer:
         records: Records | None = None,
         capacity: Capacity | None = None,
         valid: Source | MatrixSource | None = None,
+        order: order_watch.OrderWatch | None = None,
     ) -> None:
         self.plan, self.source, self.options = plan, source, options or RunOptions()
+        self.order, self.learns_once = order, False
         self.requested = plan.params  # before the rate is computed from rows
         self._kinds: Mapping[str, str] = {}  # kinds of columns, if earlier rows decided them
         self.refits = plan.refits
@@ -109,9 +113,8 @@ class Trainer:
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
         self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # after the last block learned in this pass
-        self.passes_before = 0  # of the fit that this one continues
+        self.passes_before = self.rows_of_pass = 0  # passes of the fit that this one continues
         self.older = False  # whether the checkpoint is of version 0.1.0, without these attributes
-        self.rows_of_pass = 0
         self.steps_before = self.records.steps  # at the start of the pass
         self.input_digests = InputDigests()
         once = source.named and not source.rereadable
@@ -120,13 +123,12 @@ class Trainer:
         self.early_stopping = EarlyStopping(plan.tol, plan.patience)
         self.pass_tally = self.outputs.tally  # at the start of the pass
         self.valid_digest: int | None = None  # of the validation rows
-        self.stopped = self.ended = False
+        self.stopped = self.ended = self._due = False  # `_due`: whether a record is due
         self.complete = self.whole_passes = self.unit_weights = True
         self.last_block: Any = None  # the block of `_last_prepared`
         self.resumed: Iterator[Visit] | None = None  # rest of a pass that a resumed run has opened
         self._last_prepared: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
-        self._due = self.begun = False  # whether a record is due; whether rows were seen
-        self._written = time.monotonic()
+        self.begun, self._written = False, time.monotonic()  # `begun`: whether rows were seen
         if self.fresh and not plan.waits_for_rows:  # otherwise `set_plan` calls it
             self.hooks.begin(self)
 
@@ -174,12 +176,13 @@ class Trainer:
         If the source is a part of the rows, the numbers of the pass and of its first block decide
         how rows are shuffled.
         """
-        self.number, self.block = number, block
+        self.number, self.block, self.learns_once = number, block, True
         for visit in self._visits():
             self._visit(visit)
             if self.stopped:
                 break
         self._record_if_due()
+        order_watch.conclude(self)
         self._forget()
 
     def _forget(self) -> None:
@@ -213,6 +216,7 @@ class Trainer:
     def _visit(self, visit: Visit, traced: bool = False) -> None:
         """Learn the rows of a visit, and report it; `traced`: also update the input digests."""
         self._learn(visit)
+        order_watch.see(self, visit, self._last_prepared)
         if traced:
             self.input_digests.add(visit.block, compare=not self.reorders)
         self.position, self.block = visit.end, self.block + 1
@@ -263,7 +267,7 @@ class Trainer:
         """Make a record if it is due; return whether all outputs have stopped learning."""
         self._record_if_due()
         full = 0 < len(self.outputs) == len(self.outputs.full)
-        self.stopped = self.stopped or full or self.records.stopped
+        self.stopped |= full or self.records.stopped
         return self.stopped
 
     def _prepared(self, visit: Visit) -> tuple[Targets, NDArray[np.float64] | None, list[int]]:
@@ -324,6 +328,7 @@ class Trainer:
         self.steps_before = self.records.steps
         self.input_digests.begin()
         self.record(valid, end=True)
+        order_watch.conclude(self)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
         self.options.observer.tell("pass", number=self.number, loss=loss, record=self.records.last)
         full = len(self.outputs.full) == len(self.outputs)

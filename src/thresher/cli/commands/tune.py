@@ -13,7 +13,7 @@ from thresher.cli.options.grid import grid_of
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import task_of
 from thresher.cli.options.values import bytes_of
-from thresher.cli.render.progress import progress_for, warnings_shown
+from thresher.cli.render.progress import TrainingProgress, progress_for, warnings_shown
 from thresher.cli.render.search_progress import SearchTable
 from thresher.cli.render.search_result import SearchResult
 from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
@@ -32,6 +32,7 @@ from thresher.search.source_checks import check_source
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
 from thresher.training.scores import SCORES, SET_SCORES, scores_named
+from thresher.training.shuffling import shuffled_rows
 
 
 def tune(options: TuneOptions) -> int:
@@ -59,6 +60,8 @@ def _tune(options: TuneOptions) -> None:
     check_probabilities({scoring.removeprefix("neg_"): named["score"]}, points)
     if options.cache is not None:
         source = observer.watched(cached(source, options.cache, options.reading, observer, spec))
+    if options.shuffle == "each":
+        source = observer.watched(_shuffled(source, observer))
     source = scaled(options, source, observer)
     classes = labels_of(options) if task == "classifier" else None
     classes = None if classes == "arriving" else classes
@@ -123,6 +126,13 @@ def _checked(options: TuneOptions) -> tuple[Task, dict[str, list[Any]], str, int
         results, {"--cache": options.cache, "--on-bad-line": quarantine_of(options.reading)}
     )
     return task, grid, scoring, limit
+
+
+def _shuffled(source: Source, observer: TrainingProgress) -> Source:
+    """Return a source in random order. Its seed is fixed, because folds depend on it."""
+    made = shuffled_rows(source, "once", 0, observer=observer)
+    assert isinstance(made, Source)
+    return made
 
 
 def _check_reading(options: TuneOptions, source: Source) -> None:

@@ -284,8 +284,30 @@ Shuffle = Annotated[
     bool,
     typer.Option(
         "--shuffle",
-        help="Shuffle the rows within blocks of about a megabyte, and the blocks of a cache.",
+        help="Shuffle all rows, in a new order in each pass: up to 256 MiB in memory, more in a "
+        "temporary file, or in the file of --cache. Standard input: see --shuffle-buffer.",
         rich_help_panel=LEARNING,
+    ),
+]
+ShuffleBlocks = Annotated[
+    bool,
+    typer.Option(
+        "--shuffle-blocks",
+        help="Shuffle the rows only within blocks of about a megabyte, and the blocks of a cache. "
+        "It needs no space, and does not mend a file that is sorted.",
+        rich_help_panel=LEARNING,
+    ),
+]
+ShuffleBuffer = Annotated[
+    int | None,
+    typer.Option(
+        "--shuffle-buffer",
+        metavar="ROWS",
+        min=1,
+        help="Rows of the buffer that --shuffle uses for standard input. Rows that are much "
+        "further apart stay apart; --cache FILE shuffles all rows. Default: 65536.",
+        rich_help_panel=LEARNING,
+        show_default=False,
     ),
 ]
 Seed = Annotated[
@@ -368,7 +390,14 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
     }
     if given.get("columns"):
         found["columns"] = tuple(name.strip() for name in given["columns"].split(","))
+    if given.get("shuffle_buffer") is not None:
+        found["shuffle_buffer"] = given["shuffle_buffer"]
     return found
+
+
+def shuffle_of(shuffle: bool, blocks: bool) -> str | None:
+    """Return the parameter `shuffle` of an estimator; None: rows keep their order."""
+    return "blocks" if blocks else "each" if shuffle else None
 
 
 # ---- checkpoints: the texts differ between commands ----------------------------------------------

@@ -24,7 +24,7 @@ class TrainOptions:
     reading: dict[str, Any] = field(default_factory=dict)
     chosen: dict[str, Any] = field(default_factory=dict)
     passes: int | None = None
-    shuffle: bool = False
+    shuffle: str | None = None
     seed: int | None = None
     store: str | None = None
     multiclass: bool = False

@@ -36,6 +36,8 @@ from thresher.cli.options.arguments import (
     Scale,
     Seed,
     Shuffle,
+    ShuffleBlocks,
+    ShuffleBuffer,
     Store,
     Text,
     Threads,
@@ -46,6 +48,7 @@ from thresher.cli.options.arguments import (
     keep_checkpoint_option,
     reading_of,
     resume_option,
+    shuffle_of,
 )
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import takes_parameters
@@ -91,6 +94,8 @@ def train(
         ),
     ] = None,
     shuffle: Shuffle = False,
+    shuffle_blocks: ShuffleBlocks = False,
+    shuffle_buffer: ShuffleBuffer = None,
     scale: Scale = None,
     seed: Seed = None,
     store: Store = None,
@@ -294,7 +299,8 @@ def train(
     from thresher.cli.commands.train import train as run
 
     options = TrainOptions(
-        data, model, rule, loss, reading, chosen or {}, passes, shuffle, seed, store, multiclass,
+        data, model, rule, loss, reading, chosen or {}, passes,
+        shuffle_of(shuffle, shuffle_blocks), seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
         keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
         tolerance, budget, html, scale,

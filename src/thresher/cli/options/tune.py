@@ -37,11 +37,15 @@ from thresher.cli.options.arguments import (
     Quotes,
     Scale,
     Seed,
+    Shuffle,
+    ShuffleBlocks,
+    ShuffleBuffer,
     Text,
     Threads,
     Weight,
     ZeroBased,
     reading_of,
+    shuffle_of,
 )
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import takes_parameters
@@ -137,14 +141,9 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            "--shuffle",
-            help="Shuffle the rows within blocks of about a megabyte, the same for all models.",
-            rich_help_panel=LEARNING,
-        ),
-    ] = False,
+    shuffle: Shuffle = False,
+    shuffle_blocks: ShuffleBlocks = False,
+    shuffle_buffer: ShuffleBuffer = None,
     scale: Scale = None,
     seed: Seed = 0,
     store: Annotated[
@@ -199,9 +198,9 @@ def tune(
 
     options = TuneOptions(
         data=data, model=model, rule=rule, loss=loss, reading=reading, chosen=chosen or {},
-        passes=passes, shuffle=shuffle, seed=seed, store=store, multiclass=multiclass,
-        classes=classes, class_weight=class_weight, cache=cache, names=names, json=json,
-        quiet=quiet, grid=grid, folds=folds, scoring=scoring, sparsest=sparsest, memory=memory,
-        html=html, scale=scale,
+        passes=passes, shuffle=shuffle_of(shuffle, shuffle_blocks), seed=seed, store=store,
+        multiclass=multiclass, classes=classes, class_weight=class_weight, cache=cache,
+        names=names, json=json, quiet=quiet, grid=grid, folds=folds, scoring=scoring,
+        sparsest=sparsest, memory=memory, html=html, scale=scale,
     )  # fmt: skip
     raise typer.Exit(run(options))

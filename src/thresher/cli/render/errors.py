@@ -24,7 +24,10 @@ _OPTIONS = {
     (None, "n_jobs"): "--threads",
     (None, "random_state"): "--seed",
 }
-_VALUES = {("task", "regression"): "--loss squared"}  # another option has the same effect
+_VALUES = {  # another option, or an option without a value, has the same effect
+    ("task", "regression"): "--loss squared",
+    ("shuffle", "each"): "--shuffle",
+}
 
 # Messages about labels of two classes.
 TWO_CLASSES = "labels must be -1 and 1, or 0 and 1, for two classes"

@@ -30,6 +30,7 @@ _NOT_LISTED = frozenset(
         *("warm_start", "tol", "patience", "verbose"),
     )
 )
+_ORDERS = {"each": "rows shuffled", "blocks": "rows shuffled within blocks"}
 
 
 class SearchResult:
@@ -112,7 +113,7 @@ class SearchResult:
             "score": f"{self.scoring.removeprefix('neg_')}; the table shows the "
             f"{self.frontier.measure}",
             "passes": f"{params.get('passes', 1)}, "
-            + ("rows shuffled within blocks" if options.shuffle else "rows in their order"),
+            + _ORDERS.get(options.shuffle or "", "rows in their order"),
             "seed": str(options.seed or 0),
             "store": f"{params.get('store', 'dense')}, {params.get('dtype', 'float64')}",
             "other parameters": ", ".join(f"{name}={shown(v)}" for name, v in fixed.items()),

@@ -38,7 +38,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
         "random_state": options.seed or 0,
         "loss": options.loss,
         "passes": options.passes,
-        "shuffle": "blocks" if options.shuffle else None,
+        "shuffle": options.shuffle,
         "store": options.store,
         "tol": 0.0 if options.tol is None and options.valid else options.tol,
         "patience": options.patience,

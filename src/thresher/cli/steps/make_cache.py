@@ -11,10 +11,11 @@ from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.block import Block
 from thresher.data.formats import FORMATS
 from thresher.data.scan import scan
+from thresher.data.shuffled import TRUE_SHUFFLES, ShuffledSource
 from thresher.data.source import Source
 from thresher.data.writing import why_not_current, write
 from thresher.errors import ParameterError
-from thresher.rules import core_args
+from thresher.rules import RULES, core_args
 from thresher.training.fitting import Specification
 
 
@@ -39,8 +40,18 @@ def cached(
     """Return a source that reads the cache; write the cache first if it is missing or outdated.
 
     The cache holds values in the number type of the learner. For float32, that halves its size.
+    If rows are shuffled, it holds them in buckets.
     """
     dtype = core_args.rows_dtype(spec.rule, spec.params)
+    if RULES[spec.rule].streams and spec.params.get("shuffle") in TRUE_SHUFFLES:
+        shuffled = ShuffledSource(source, 0, path, dtype)
+        shuffled.stops = source.stops
+        reason = shuffled.why_read()
+        if reason is not None:
+            _check_overwrite(path)
+            observer.tell("note", message=f"writing the cache {path}: {reason}")
+            shuffled.read()
+        return shuffled
     reason = why_not_current(path, source, dtype)
     if reason is not None:
         _check_overwrite(path)

@@ -14,7 +14,7 @@ from thresher.training import checkpoint as checkpoints
 _READING = (
     "format", "bits", "zero_based", "multilabel", "interactions", "label", "weight", "text",
     "ngrams", "ignore", "on_bad_line", "header", "columns", "delimiter", "encoding", "quotes",
-    "label_separator",
+    "label_separator", "missing", "dates", "shuffle_buffer",
 )  # fmt: skip
 
 
@@ -33,6 +33,14 @@ def _class_weight(saved: Any) -> str | None:
     if saved is None or isinstance(saved, str):
         return saved
     return ",".join(f"{label}:{weight}" for label, weight in saved)
+
+
+def _shuffle(options: TrainOptions, saved: dict[str, Any]) -> str | None:
+    """Return how rows are shuffled; True is from a run that shuffled them within blocks."""
+    before = saved.get("shuffle")
+    if before is True:
+        return "blocks" if options.shuffle in (None, "each") else options.shuffle
+    return options.shuffle or before or None
 
 
 def with_saved_options(options: TrainOptions) -> TrainOptions:
@@ -60,7 +68,7 @@ def with_saved_options(options: TrainOptions) -> TrainOptions:
         loss=options.loss or (saved.get("loss") if len(RULES[rule].losses) > 1 else None),
         chosen={**chosen, **options.chosen} if options.rule in (None, rule) else options.chosen,
         passes=options.passes or (about.get("passes") if streams else saved.get("passes")),
-        shuffle=options.shuffle or bool(saved.get("shuffle")),
+        shuffle=_shuffle(options, saved),
         seed=saved.get("seed") if options.seed is None else options.seed,
         store=options.store or saved.get("store"),
         tol=saved.get("tol") if options.tol is None and streams else options.tol,
