@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from thresher.data.block import Block
 from thresher.data.column_scales import SCALES, ColumnScales
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
+from thresher.data.visits import Visit
 from thresher.errors import ParameterError, ReadOnceError, setting
 
 
@@ -86,7 +87,7 @@ class ScaledSource(Source):
                 value=how,
             )  # fmt: skip
         vars(self).update(vars(source))
-        self._plain, self.how, self._scales = source, how, scales
+        self._plain, self.how, self._scales, self.traced = source, how, scales, source.traced
 
     @property
     def plain(self) -> Source:
@@ -105,8 +106,25 @@ class ScaledSource(Source):
     def blocks(self, *args: Any, **options: Any) -> Iterator[Block]:
         """Read the rows, scaled; see `Source.blocks`."""
         scales = self.scales
-        for block in super().blocks(*args, **options):
+        for block in self.plain.blocks(*args, **options):
             yield scaled_block(block, scales)
+
+    def visits(self, *args: Any, **options: Any) -> Iterator[Visit]:
+        """Yield the blocks of a pass, scaled; see `Source.visits`."""
+        scales = self.scales
+        for visit in self.plain.visits(*args, **options):
+            yield visit._replace(block=scaled_block(visit.block, scales))
+
+    def over(self, source: Source) -> ScaledSource:
+        """Return another source of the same rows, such as a shuffled one, scaled in the same way.
+
+        Parameters
+        ----------
+        source : Source
+        """
+        made = ScaledSource(source, self.how, self._scales)
+        made.stops = self.stops
+        return made
 
     def like(self, other: Source | MatrixSource) -> Source | MatrixSource:
         """Return other rows, for example to validate on, with the same scales.
@@ -142,9 +160,31 @@ class ScaledSource(Source):
         """Read all rows; return the number of features."""
         return self.plain.width()
 
+    @property
+    def distinct(self) -> int | None:
+        """Estimated number of different features read so far, if a sketch counted them."""
+        return self.plain.distinct
+
+    def facts(self) -> list[Any]:
+        """Return facts about the input as JSON types, for `is_unchanged`."""
+        return self.plain.facts()
+
+    def is_unchanged(self, facts: Sequence[Any]) -> bool:
+        """Tell whether the input has certainly not changed since `facts` returned these facts."""
+        return self.plain.is_unchanged(facts)
+
+    @property
+    def reading_state(self) -> dict[str, Any]:
+        """State of reading as JSON types, for a checkpoint."""
+        return self.plain.reading_state
+
+    @reading_state.setter
+    def reading_state(self, saved: Mapping[str, Any]) -> None:
+        self.plain.reading_state = saved
+
     def identity(self) -> dict[str, Any]:
         """Return the options of reading that a resumed run must use again."""
-        return {**super().identity(), "scale": self.how}
+        return {**self.plain.identity(), "scale": self.how}
 
 
 def scaled_block(block: Block, scales: ColumnScales) -> Block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.scaled import ScaledSource
 from thresher.data.shuffle_buffer import BufferedSource
 from thresher.data.shuffled import TRUE_SHUFFLES, ShuffledSource
 from thresher.data.source import Source
@@ -35,6 +36,9 @@ def shuffled_rows(
         return source
     if isinstance(source, MatrixSource | ShuffledSource | BufferedSource):
         return source
+    if isinstance(source, ScaledSource):
+        inner = shuffled_rows(source.plain, shuffle, seed, dtype, observer)
+        return source.over(inner) if isinstance(inner, Source) else source
     made: Source
     if source.rereadable:
         made = ShuffledSource(source, seed, dtype=dtype)
@@ -74,6 +78,9 @@ def stored_rows(source: Source | MatrixSource) -> Source | MatrixSource:
     ----------
     source : Source or MatrixSource
     """
+    if isinstance(source, ScaledSource):
+        inner = stored_rows(source.plain)
+        return source.over(inner) if isinstance(inner, Source) else source
     return source.inner if isinstance(source, ShuffledSource | BufferedSource) else source
 
 
