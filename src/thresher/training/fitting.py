@@ -70,7 +70,7 @@ class Specification:
             return params
         if before.final:
             raise ParameterError(
-                "was trained on a cluster, with scaled columns or in a search, and its training "
+                "was trained with scaled columns, on a cluster or in a search, and its training "
                 "cannot continue",
                 owner=self.owner,
                 hint=("fit again without ", setting("warm_start")),
