@@ -188,7 +188,7 @@ def test_the_page_shows_the_command_and_settings(folder, tmp_path):
     facts = dict(zip(names, (value.text for value in root.findall(".//dd")), strict=True))
     assert (facts["loss"], facts["seed"], facts["rule"]) == ("logistic", "3", "ftrl")
     assert facts["score"] == "log_loss; the table shows the log loss"
-    assert facts["passes"] == "1, rows shuffled within blocks"
+    assert facts["passes"] == "1, rows shuffled"
     assert facts["store"] == "dense, float32"
     assert "beta=0.5" in facts["other parameters"]
     assert facts["made by"] == f"thresher {__version__}"

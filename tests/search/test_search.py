@@ -282,9 +282,8 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     assert [sorted(p.losses) for p in seen] == [[0, 1]] * len(seen)
     assert seen[-1].losses[0] < seen[0].losses[0]  # later passes have a smaller loss
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == len(seen)
+    assert 1 <= len(lines) <= len(seen)  # in a file, a line every 5 seconds
     assert lines[0].startswith("pass 1/3: 240 rows, 24 models")
-    assert lines[-1].startswith("scoring: 240 rows")
 
 
 # ---- real data -------------------------------------------------------------------------------

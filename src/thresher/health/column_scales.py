@@ -159,7 +159,7 @@ def offset_columns(
     if rows < _FEW or not np.isfinite(values).all():
         return None
     counts = np.bincount(at, values != 0, len(columns))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         mean = np.bincount(at, values, len(columns)) / rows
         sd = np.sqrt(np.maximum(np.bincount(at, values * values, len(columns)) / rows - mean**2, 0))
         ratio = np.where((2 * counts >= rows) & (sd > 1e-6 * np.abs(mean)), np.abs(mean) / sd, 0.0)

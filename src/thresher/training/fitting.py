@@ -76,7 +76,7 @@ class Specification:
             return params
         if before.final:
             raise ParameterError(
-                "was trained on a cluster, in a search or with scaled columns, and its training "
+                "was trained with scaled columns, on a cluster or in a search, and its training "
                 "cannot continue",
                 owner=self.owner,
                 hint=("fit again without ", setting("warm_start")),
