@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import lzma
+import re
 import subprocess
 import sys
 import tarfile
@@ -255,14 +256,14 @@ TRIES: dict[str, Try] = {
     "20 newsgroups.csv": Try(news(("",), "csv", short=False), [[], ["--text", "text"]]),
     "spambase.csv, no header, sorted": Try(
         table("spambase.data", -1, sort=True),
-        [[], ["--no-header", "--label", "-1"], ["--no-header", "--label", "-1", "--shuffle"]],
+        [[], ["--label", "-1"], ["--label", "-1", "--shuffle"]],
     ),
     "magic04.csv, no header, sorted, word labels": Try(
         table("magic04.data", -1, sort=True),
-        [[], ["--no-header", "--label", "-1"], ["--no-header", "--label", "-1", "--shuffle"]],
+        [[], ["--label", "-1"], ["--label", "-1", "--shuffle"]],
     ),
     "mushroom.csv, no header, label first": Try(
-        table("agaricus-lepiota.data", 0), [["--label", "1"], ["--no-header", "--label", "1"]]
+        table("agaricus-lepiota.data", 0), [["--label", "0"]]
     ),
     "crx;csv, header, missing cells": Try(
         table("crx.data", -1, header=True, delimiter=";"),
@@ -270,12 +271,11 @@ TRIES: dict[str, Try] = {
     ),
     "wdbc.csv, no header, id, scales": Try(
         table("wdbc.data", 1, ignore=(0,)),
-        [["--label", "2"], ["--no-header", "--label", "2"],
-         ["--no-header", "--label", "2", "--ignore", "1"]],
+        [["--label", "1"], ["--label", "1", "--scale", "standard"]],
     ),
     "housing, spaces, regression": Try(
         table("housing.data", -1, delimiter=" ", between=None, number=True),
-        [["--loss", "squared"], ["--loss", "squared", "--no-header", "--label", "-1"]],
+        [["--loss", "squared"], ["--loss", "squared", "--label", "-1"]],
         "r2",
     ),
     "a9a.svm, sorted": Try(sorted_svmlight, [[], ["--shuffle"]]),
@@ -331,11 +331,10 @@ def run(name: str, tried: Try, folder: Path) -> dict[str, Any]:
         new = [word for word in command if word.startswith("--") and word not in before]
         unnamed = [word for word in new if word not in said]
         code, output = _thresher("train", str(files.train), "-m", str(model), *command)
-        said = "\n".join(
-            line for line in output.splitlines() if "warning" in line or "note" in line or code
-        )
+        lines = output.splitlines()
+        said = "\n".join(line for line in lines if code or not line.startswith("   "))
         steps.append({"command": list(command), "code": code, "said": said, "unnamed": unnamed})
-        if code == 0 and "warning" not in said:
+        if code == 0 and "--" not in said:
             break
     score = None
     if steps[-1]["code"] == 0:
@@ -343,7 +342,7 @@ def run(name: str, tried: Try, folder: Path) -> dict[str, Any]:
         if code == 0:
             lines: list[Any] = Path(f"{model}.out").read_text().splitlines()
             if tried.measure == "micro_f1":
-                lines = [[label for label in line.split(",") if label] for line in lines]
+                lines = [[label for label in re.split("[,|]", line) if label] for line in lines]
             score = _score(files.truth, lines, tried.measure)
         else:
             steps.append({"command": ["predict"], "code": code, "said": output, "unnamed": []})

@@ -74,7 +74,7 @@ def test_columns_far_from_zero_get_a_note_that_leads_to_a_better_model(tmp_path)
     assert (
         "4 of 4 columns are far from zero compared to their spread (column 'd': mean" in done.stderr
     )
-    assert "(scale: standard)" in done.stderr
+    assert "--scale standard" in done.stderr
     for rule in (), ("--rule", "ftrl"):
         done = called("train", data, "-m", tmp_path / "m", "--scale", "standard", *rule)
         assert "far from zero" not in done.stderr

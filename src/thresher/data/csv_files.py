@@ -77,7 +77,8 @@ def read_csv(
             ),
         }
         try:
-            with csv.open_csv(_WholeReads(stream), **options) as reader:
+            plain = _SingleSpaces(stream) if layout.delimiter == " " else stream
+            with csv.open_csv(_WholeReads(plain), **options) as reader:
                 for table in cut(reader, rows):
                     on_read(stream.raw_position)
                     yield _split(table) if layout.tagged else table.rename_columns(layout.names)
@@ -111,6 +112,30 @@ class _WholeReads(io.RawIOBase):
         while filled < len(room) and (got := self.stream.readinto(room[filled:])):
             filled += got
         return filled
+
+
+class _SingleSpaces(io.RawIOBase):
+    """A stream of lines whose cells have one space between them, and none around them."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.stream, self._rest, self._ready = stream, b"", b""
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a part of the buffer; return the number of bytes."""
+        while not self._ready:
+            raw = bytearray(_BLOCK)
+            got = self.stream.readinto(raw) or 0
+            whole, mark, rest = (self._rest + bytes(raw[:got])).rpartition(b"\n")
+            if got == 0:
+                whole, mark, rest = self._rest, b"", b""
+            self._rest = rest
+            lines = (b" ".join(line.split()) for line in whole.split(b"\n"))
+            self._ready = b"\n".join(lines) + mark
+            if got == 0:
+                break
+        count = min(len(self._ready), len(buffer))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
 
 
 def _explained(path: str, layout: CsvLayout, what: str) -> InputError:

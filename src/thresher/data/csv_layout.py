@@ -139,6 +139,8 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
         return _of_tags(text, encoding)
     delimiter = options.delimiter or _delimiter(text)
+    if delimiter == " ":
+        text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
     quotes = _has_quotes(text, delimiter) if options.quotes is None else options.quotes
     rows = _parsed(path, text, delimiter, quotes)
     if not rows:
@@ -251,8 +253,17 @@ def _delimiter(text: str) -> str:
         share = counts.count(counts[0]) / len(counts)
         if (share, counts[0]) > best and share > 0.5:
             best, chosen = (share, counts[0]), delimiter
+    if not chosen and _is_aligned(text):
+        return " "
     first = text.split("\n", 1)[0]
     return chosen or max("\t,;", key=first.count)
+
+
+def _is_aligned(text: str) -> bool:
+    """Tell whether spaces cut all lines into the same number of cells, most of them numbers."""
+    rows = [line.split() for line in text.split("\n")[:100] if line.strip()]
+    numbers = sum(_is_number(cell) for row in rows for cell in row)
+    return _is_even(rows) and len(rows[0]) > 1 and 2 * numbers > len(rows) * len(rows[0])
 
 
 def _has_quotes(text: str, delimiter: str) -> bool:
@@ -335,6 +346,8 @@ def _votes(first: Sequence[str], below: Sequence[Sequence[str]]) -> tuple[int, i
 
 def _is_sequence(first: Sequence[str]) -> bool:
     """Tell whether the numbers in a first line are names: 0, 1, 2, ... or 2019, 2020, ..."""
+    if any(map(_is_fraction, first)):
+        return False
     numbers = [int(cell) for cell in first if cell.strip().isdecimal()]
     steps = {after - before for before, after in itertools.pairwise(numbers)}
     return steps == {1} and (len(numbers) > 2 or len(numbers) < len(first))

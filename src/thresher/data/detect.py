@@ -94,9 +94,12 @@ def detect_format(path: str, otherwise: str | None = None) -> str:
 
 
 def _is_cut_evenly(lines: list[bytes]) -> bool:
-    """Tell whether tabs or bars cut all lines into the same number of cells."""
+    """Tell whether tabs, bars, or spaces between numbers cut all lines into as many cells."""
     counts = ({line.count(mark) for line in lines} for mark in (b"\t", b"|"))
-    return any(len(found) == 1 and found != {0} for found in counts)
+    if any(len(found) == 1 and found != {0} for found in counts):
+        return True
+    numbers = re.compile(rb"\s*%b(?:\s+%b)+\s*" % (_NUMBER, _NUMBER))
+    return len({len(line.split()) for line in lines}) == 1 and all(map(numbers.fullmatch, lines))
 
 
 def _first_lines(head: bytes) -> list[bytes]:

@@ -105,8 +105,8 @@ def scan(
         Names of the columns of CSV files, instead of those in the files. A file has a header then
         only if its first line has these names, or cannot be a row.
     delimiter : str, optional
-        What separates the cells of CSV files. By default tab, comma, semicolon or bar: whichever
-        the first lines have.
+        What separates the cells of CSV files; ``"space"``: any number of spaces. By default tab,
+        comma, semicolon, bar or, between numbers, space: whichever the first lines have.
     encoding : str, optional
         Encoding of CSV files, such as ``"latin-1"``; by default UTF-8.
     quotes : bool, optional

@@ -8,7 +8,7 @@ import importlib
 from typing import Any
 
 _MODULES = {
-    "column_scales": ("ColumnScaleWarning",),
+    "column_scales": ("ColumnOffsetWarning", "ColumnScaleWarning"),
     "columns": ("DynamicRange", "OddColumn", "dynamic_range"),
     "label_order": ("LabelOrderWarning",),
     "report": ("HealthReport", "check"),
@@ -18,8 +18,8 @@ _MODULES = {
 }
 
 __all__ = [
-    "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch", "DynamicRange", "ExponentSpread",
-    "HealthReport", "LabelOrderWarning", "NoSignalWarning", "OddColumn", "SafeStep",
+    "ColumnOffsetWarning", "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch",
+    "DynamicRange", "ExponentSpread", "HealthReport", "LabelOrderWarning", "NoSignalWarning", "OddColumn", "SafeStep",
     "SpectralRadius", "check", "dynamic_range", "exponents", "potential", "safe_step",
     "spectral_radius",
 ]  # fmt: skip

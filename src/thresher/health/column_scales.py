@@ -58,6 +58,10 @@ class DifferentColumn(NamedTuple):
         )
 
 
+class ColumnOffsetWarning(DataWarning):
+    """Most columns of a table are far from zero compared to their spread."""
+
+
 class ColumnScaleWarning(DataWarning):
     """Columns differ so much in size that one rate and one penalty do not suit all of them.
 

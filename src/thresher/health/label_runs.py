@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 _CHANCE = 1e-6  # probability of a false alarm in rows of random order
 _SHORTEST = 30  # rows; shorter runs do no harm
-_AGREEMENT = 0.5  # of neighbouring labels, beyond chance
+_AGREEMENT = 0.25  # of neighbouring labels, beyond chance
 SHARE = 0.1  # of all rows in one run
 
 

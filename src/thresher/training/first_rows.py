@@ -11,7 +11,13 @@ import numpy as np
 
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.scaled import ScaledSource
-from thresher.health.column_scales import ColumnScaleWarning, different_column, offset_columns
+from thresher.errors import setting
+from thresher.health.column_scales import (
+    ColumnOffsetWarning,
+    ColumnScaleWarning,
+    different_column,
+    offset_columns,
+)
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -66,8 +72,8 @@ def warn_of_columns(
     return False
 
 
-def note_of_offsets(source: Source | MatrixSource, block: Any, observer: Observer) -> None:
-    """Tell the observer if most columns of a table are far from zero compared to their spread.
+def warn_of_offsets(source: Source | MatrixSource, block: Any, observer: Observer) -> None:
+    """Warn if most columns of a table are far from zero compared to their spread.
 
     Every rule then learns faster from centred columns. Rows in memory are left to their owner.
 
@@ -84,11 +90,12 @@ def note_of_offsets(source: Source | MatrixSource, block: Any, observer: Observe
     if found is not None:
         far, columns, (column, mean, sd) = found
         name = column_name(source, block, column)
-        observer.tell(
-            "note",
-            message=f"{far:,} of {columns:,} columns are far from zero compared to their spread "
-            f"(column {name}: mean {mean:.3g}, standard deviation {sd:.2g}); with scaled columns "
-            f"(scale: standard) the model may be better",
+        observer.warn(
+            ColumnOffsetWarning(
+                f"{far:,} of {columns:,} columns are far from zero compared to their spread "
+                f"(column {name}: mean {mean:.3g}, standard deviation {sd:.2g})",
+                hint=("the model may be better with ", setting("scale", "standard", "scan")),
+            )
         )
 
 

@@ -23,7 +23,7 @@ from thresher.training.arriving_classes import add_classes, arrivals, drop_missi
 from thresher.training.capacity import Capacity
 from thresher.training.class_weights import row_weights
 from thresher.training.early_stopping import EarlyStopping
-from thresher.training.first_rows import ColumnWatch, note_of_offsets
+from thresher.training.first_rows import ColumnWatch, warn_of_offsets
 from thresher.training.hooks import Hooks
 from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
@@ -291,7 +291,7 @@ class Trainer:
         if self.fresh and not RULES[self.plan.rule].scales_columns:
             self.columns.see(block)
         if self.fresh and not self.begun and block.rows:
-            note_of_offsets(self.source, block, self.options.observer)
+            warn_of_offsets(self.source, block, self.options.observer)
         self.begun = self.begun or block.rows > 0
         self._last_prepared, self.last_block = (targets, weights, new), block
         return self._last_prepared

@@ -164,8 +164,8 @@ Delimiter = Annotated[
     typer.Option(
         "--delimiter",
         metavar="CHAR",
-        help="What separates the cells of a CSV file. Default: tab, comma, semicolon or bar, "
-        "whichever the first lines have.",
+        help="What separates the cells of a CSV file; space means any number of spaces. Default: "
+        "tab, comma, semicolon, bar or, between numbers, space, whichever the first lines have.",
         rich_help_panel=READING,
         show_default=False,
     ),
