@@ -263,7 +263,7 @@ TRIES: dict[str, Try] = {
         [[], ["--label", "-1"], ["--label", "-1", "--shuffle"]],
     ),
     "mushroom.csv, no header, label first": Try(
-        table("agaricus-lepiota.data", 0), [["--label", "0"]]
+        table("agaricus-lepiota.data", 0), [["--label", "0"], ["--label", "0", "--shuffle"]]
     ),
     "crx;csv, header, missing cells": Try(
         table("crx.data", -1, header=True, delimiter=";"),
@@ -275,7 +275,8 @@ TRIES: dict[str, Try] = {
     ),
     "housing, spaces, regression": Try(
         table("housing.data", -1, delimiter=" ", between=None, number=True),
-        [["--loss", "squared"], ["--loss", "squared", "--label", "-1"]],
+        [["--loss", "squared"], ["--loss", "squared", "--label", "-1"],
+         ["--loss", "squared", "--label", "-1", "--scale", "standard"]],
         "r2",
     ),
     "a9a.svm, sorted": Try(sorted_svmlight, [[], ["--shuffle"]]),

@@ -19,9 +19,9 @@ _MODULES = {
 
 __all__ = [
     "ColumnOffsetWarning", "ColumnScaleWarning", "DivergenceWarning", "DivergenceWatch",
-    "DynamicRange", "ExponentSpread", "HealthReport", "LabelOrderWarning", "NoSignalWarning", "OddColumn", "SafeStep",
-    "SpectralRadius", "check", "dynamic_range", "exponents", "potential", "safe_step",
-    "spectral_radius",
+    "DynamicRange", "ExponentSpread", "HealthReport", "LabelOrderWarning", "NoSignalWarning",
+    "OddColumn", "SafeStep", "SpectralRadius", "check", "dynamic_range", "exponents", "potential",
+    "safe_step", "spectral_radius",
 ]  # fmt: skip
 
 
