@@ -124,7 +124,11 @@ def on_terminal(arguments: list[str], columns: int, interrupt: bool = False) -> 
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
     with subprocess.Popen(
-        arguments, stderr=other, stdout=subprocess.DEVNULL, env=environment
+        arguments,
+        stderr=other,
+        stdout=subprocess.DEVNULL,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # even if it is ignored
     ) as process:
         os.close(other)
         shown = b""

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
-from thresher.data.parts import BlockRequest, Part
+from thresher.data.parts import BlockRequest
 from thresher.data.read_options import ReadOptions
 from thresher.data.row_folds import fold_numbers
 from thresher.data.source import Source
+from thresher.data.source_part import SourcePart
 
 
 class FoldSource(Source):
@@ -98,25 +99,12 @@ class _SomeRows(Block):
         return super().label_sets() if self.sets is None else self.sets
 
 
-class _FoldPart(Part):
+class _FoldPart(SourcePart):
     """Rows of a source inside or outside of a fold."""
 
     def __init__(self, source: Source, fold: int, folds: int, outside: bool) -> None:
-        self.source, self.fold, self.folds, self.outside = source, fold, folds, outside
-        self.name, self.named, self.first = str(source), source.named, source.first
-
-    @property
-    def size(self) -> int | None:
-        """Bytes on disk, if known."""
-        return self.source.size
-
-    def is_file(self, path: str) -> bool:
-        """Tell whether this file is a part of the source."""
-        return any(part.is_file(path) for part in self.source.parts)
-
-    def kinds(self) -> dict[str, str]:
-        """Return the kinds of the columns of the source."""
-        return self.source.kinds
+        self.fold, self.folds, self.outside = fold, folds, outside
+        super().__init__(source)
 
     def blocks(
         self,

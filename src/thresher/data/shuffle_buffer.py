@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
-from thresher.data.parts import BlockRequest, Part
+from thresher.data.parts import BlockRequest
 from thresher.data.read_options import ReadOptions
 from thresher.data.row_arrays import LabelWords, MovedBlock, RowArrays, joined
 from thresher.data.row_folds import mixed
 from thresher.data.source import Source
+from thresher.data.source_part import SourcePart
 from thresher.data.visits import Visit
 
 BYTES = 1 << 26  # of the rows in a buffer; it has fewer rows than asked for, if rows are long
@@ -79,23 +80,14 @@ class BufferedSource(Source):
             yield Visit(block, None, 0, block.rows, block.end)
 
 
-class _BufferedPart(Part):
+class _BufferedPart(SourcePart):
     """The rows of a source, shuffled by a buffer."""
 
     rereadable = False
 
     def __init__(self, source: Source, rows: int, seed: int) -> None:
-        self.source, self.buffer, self.seed = source, rows, seed
-        self.name, self.named, self.first = str(source), source.named, source.first
-
-    @property
-    def size(self) -> int | None:
-        """Bytes on disk, if known."""
-        return self.source.size
-
-    def kinds(self) -> dict[str, str]:
-        """Return the kinds of the columns of the source."""
-        return self.source.kinds
+        self.buffer, self.seed = rows, seed
+        super().__init__(source)
 
     def blocks(
         self,

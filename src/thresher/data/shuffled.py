@@ -21,10 +21,11 @@ from thresher.data.buckets import (
     TemporaryBuckets,
     bucket_count,
 )
-from thresher.data.parts import BlockRequest, Part
+from thresher.data.parts import BlockRequest
 from thresher.data.read_options import ReadOptions
 from thresher.data.row_arrays import LabelWords, MovedBlock, RowArrays, joined
 from thresher.data.source import Source
+from thresher.data.source_part import SourcePart
 from thresher.data.visits import Visit
 from thresher.errors import DataError
 
@@ -176,33 +177,16 @@ class _Places:
         return None, 0
 
 
-class _ShuffledPart(Part):
+class _ShuffledPart(SourcePart):
     """All rows of a source, in random order."""
 
     def __init__(self, source: Source, seed: int, path: str | None, dtype: str) -> None:
-        self.source, self.seed, self.path, self.dtype = source, seed, path, dtype
-        self.name, self.named, self.first = str(source), source.named, source.first
+        self.seed, self.path, self.dtype = seed, path, dtype
+        super().__init__(source)
         self.rereadable = source.rereadable or path is not None
         self.words, self.places = LabelWords(), _Places(source)
         self.digest: int | None = None
         self.opened: Buckets | None = None  # None: the rows were not read yet
-
-    @property
-    def size(self) -> int | None:
-        """Bytes on disk, if known."""
-        return self.source.size
-
-    def facts(self) -> Any:
-        """Return facts to detect a change of the source."""
-        return self.source.facts()
-
-    def is_file(self, path: str) -> bool:
-        """Tell whether this file is a part of the source."""
-        return any(part.is_file(path) for part in self.source.parts)
-
-    def kinds(self) -> dict[str, str]:
-        """Return the kinds of the columns of the source."""
-        return self.source.kinds
 
     def blocks(
         self,
