@@ -55,7 +55,7 @@ def completed(script, *words):
 def test_bash_completes_commands_options_and_words(script):
     assert completed(script, "tr") == ["train"]
     assert {"train", "tune", "predict"} <= set(completed(script, ""))
-    assert completed(script, "train", "--shu") == ["--shuffle"]
+    assert completed(script, "train", "--passe") == ["--passes"]
     assert completed(script, "train", "--rule", "ft") == ["ftrl"]
     assert set(completed(script, "train", "--rule", "")) == {*RULES, "auto"}
     assert "hard-threshold" not in completed(script, "tune", "--rule", "")

@@ -126,7 +126,7 @@ def test_quotes_in_texts_between_tabs_are_plain(tmp_path):
     assert {"text^hi", "text^never"} <= set(dict(block.names).values())
     quoted = 'name\ty\n"a\tb"\t1\n"say ""x"""\t0\n'
     (block,) = scan(csv_file(tmp_path, quoted)).blocks(names=True)
-    assert {name for _, name in block.names} == {"name^a\tb", 'name^say "x"'}
+    assert {name for _, name in block.names} == {"name=a\tb", 'name=say "x"'}
     (block,) = scan(csv_file(tmp_path, 'a,y\n"x,1\ny,0\n'), quotes=False).blocks(names=True)
     assert {name for _, name in block.names} == {'a^"x', "a^y"}
 
@@ -172,12 +172,12 @@ def test_encodings(tmp_path):
     with pytest.raises(InputError, match=r"data.csv:2: column 'x': \"caf\\xe9\" is not UTF-8; .*"):
         list(scan(path).blocks())
     (block,) = scan(path, encoding="latin-1").blocks(names=True)
-    assert {name for _, name in block.names} == {"x^café", "x^plain"}
+    assert {name for _, name in block.names} == {"x=café", "x=plain"}
     source = scan(path, on_bad_line="skip")
     assert sum(block.rows for block in source.blocks()) == 1
     assert source.bad_lines.count == 1
     (block,) = scan(csv_file(tmp_path, "x,y\ncafé,1\n".encode("utf-16"))).blocks(names=True)
-    assert {name for _, name in block.names} == {"x^café"}
+    assert {name for _, name in block.names} == {"x=café"}
     with pytest.raises(ParameterError, match="encoding must be a known one"):
         scan(path, encoding="klingon")
 

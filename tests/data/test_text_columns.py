@@ -78,7 +78,7 @@ def test_auto(tmp_path, kind, count):
     path = file(tmp_path, kind, count=count)
     source = scan(path, text="auto", ignore="id")
     names = {name for block in source.blocks(names=True) for _, name in block.names}
-    assert {"review^red", "colour^red", "size"} <= names
+    assert {"review^red", "colour=red", "size"} <= names
     if count == 60:
         assert "degree^high school or less" in names
     assert source.kinds["review"] == "text"
@@ -86,7 +86,7 @@ def test_auto(tmp_path, kind, count):
     model = FTRLClassifier(store="hashed").fit(source).model_
     one = csv_file(tmp_path, "review,colour\nred red red,red\n", "one.csv")
     (block,) = scan(one, labelled=False).blocks(names=True, kinds=source.kinds)
-    assert {name for _, name in block.names} == {"review^red", "colour^red"}
+    assert {name for _, name in block.names} == {"review^red", "colour=red"}
     assert '"review": "text"' in model.parameters["kinds"]
 
 

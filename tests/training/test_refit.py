@@ -367,10 +367,3 @@ def test_the_command_line(file: Path, tmp_path: Path) -> None:
     done = called("train", "-", "-m", piped, "--target-nnz", "5", stdin=text)
     assert "can be read only once" in done.stderr
     assert thresher.load(piped).nnz <= 5
-
-
-def test_searches_need_models_without_refit() -> None:
-    X, y = rows()
-    search = thresher.OnePassSearchCV(classifier("TruncatedGradient"), {"target_nnz": [5]}, cv=2)
-    with pytest.raises(thresher.ParameterError, match="refit must be False"):
-        search.fit(X, y)

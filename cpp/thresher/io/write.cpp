@@ -264,9 +264,27 @@ Text vw_text(const Block& block, const VwNames& names) {
       });
 }
 
+namespace {
+
+/// The text whose hash is the key: categories are shown as "column=value", and their keys are
+/// hashes of "column^value". Empty if there is none.
+std::string hashed_text(const std::string& shown, std::uint64_t key) {
+  if (hash64(shown) == key) return shown;
+  for (std::size_t at = shown.find('='); at != std::string::npos; at = shown.find('=', at + 1)) {
+    std::string text = shown;
+    text[at] = '^';
+    if (hash64(text) == key) return text;
+  }
+  return "";
+}
+
+}  // namespace
+
 void VwNames::add(const Block& block) {
-  for (const auto& [key, text] : block.names) {
-    if (names_.count(key) != 0 || hash64(text) != key) continue;
+  for (const auto& [key, shown] : block.names) {
+    if (names_.count(key) != 0) continue;
+    const std::string text = hashed_text(shown, key);
+    if (text.empty()) continue;
     const std::size_t mark = text.find('^');
     const bool spaced = mark != std::string::npos;
     Name made{spaced ? text.substr(0, mark) : "", spaced ? text.substr(mark + 1) : text};

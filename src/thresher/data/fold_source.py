@@ -50,7 +50,8 @@ class FoldSource(Source):
 
     def __init__(self, source: Source, fold: int, folds: int, outside: bool = False) -> None:
         part = _FoldPart(source, fold, folds, outside)
-        super().__init__([part], replace(source.reading, on_bad_line="skip"))
+        policy = "skip" if source.reading.keeps_going else "error"  # the source has reported them
+        super().__init__([part], replace(source.reading, on_bad_line=policy))
         self.given, self.inner = source.given, source
 
     @property

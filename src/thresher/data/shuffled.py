@@ -68,7 +68,8 @@ class ShuffledSource(Source):
         self, source: Source, seed: int, path: str | None = None, dtype: str = "float64"
     ) -> None:
         self.part = _ShuffledPart(source, seed, path, dtype)
-        super().__init__([self.part], replace(source.reading, on_bad_line="skip"))
+        policy = "skip" if source.reading.keeps_going else "error"  # the source has reported them
+        super().__init__([self.part], replace(source.reading, on_bad_line=policy))
         self.given, self.inner, self.bad_lines = source.given, source, source.bad_lines
 
     @property

@@ -80,7 +80,7 @@ class TableColumns:
             return tuple(_name_of(name, names) or name for name in given)
 
         text = self.text if AUTO in names else [name for name in self.text if name != AUTO]
-        weight = found([] if self.weight is None else [self.weight], self.label_needed)
+        weight = found([self.weight] if self.weight else [], self.label_needed)
         return replace(
             self,
             weight=weight[0] if weight else None,
@@ -107,6 +107,8 @@ class TableColumns:
         cells : sequence of str
             The first row, for an error about a table without names.
         """
+        if self.label == "":  # a frame without labels
+            return ()
         if self.label is not None:
             one = _name_of(self.label, names)
             if one is not None:

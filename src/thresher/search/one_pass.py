@@ -364,7 +364,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _fit_source(self, source: Any, points: list[GridPoint], classes: Any) -> Self:
         folds = folds_of(self.cv, source)
         if folds:
-            source = searched_rows(source, (p.params["shuffle"] for p in points), "float64")
+            source = searched_rows(
+                source, (p.params.get("shuffle", False) for p in points), "float64"
+            )
         named = scores_named(self.scoring, self.estimator.task, source.multilabel)
         check_probabilities(named, points)
         scorers, refit_metric = self._get_scorers()
