@@ -128,7 +128,7 @@ def test_quotes_in_texts_between_tabs_are_plain(tmp_path):
     (block,) = scan(csv_file(tmp_path, quoted)).blocks(names=True)
     assert {name for _, name in block.names} == {"name=a\tb", 'name=say "x"'}
     (block,) = scan(csv_file(tmp_path, 'a,y\n"x,1\ny,0\n'), quotes=False).blocks(names=True)
-    assert {name for _, name in block.names} == {'a^"x', "a^y"}
+    assert {name for _, name in block.names} == {'a="x', "a=y"}
 
 
 def test_lines_of_fasttext(tmp_path):

@@ -80,7 +80,7 @@ def test_auto(tmp_path, kind, count):
     names = {name for block in source.blocks(names=True) for _, name in block.names}
     assert {"review^red", "colour=red", "size"} <= names
     if count == 60:
-        assert "degree^high school or less" in names
+        assert "degree=high school or less" in names
     assert source.kinds["review"] == "text"
     assert source.kinds["colour"] == "string"
     model = FTRLClassifier(store="hashed").fit(source).model_

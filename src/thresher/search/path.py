@@ -323,7 +323,7 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
                 f"one more reading: give gravities"
             )
         if folds:
-            source = searched_rows(source, [self.estimator.shuffle], "float64")
+            source = searched_rows(source, [getattr(self.estimator, "shuffle", False)], "float64")
         points = self._points(given, source, checked_limit(self.memory_limit), classes)
         check_probabilities(named, points)
         check_source(self.estimator, source, points, classes)
