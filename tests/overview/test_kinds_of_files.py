@@ -65,7 +65,7 @@ def test_all_forms_can_be_made(looked, name):
 def test_files_without_trouble_get_a_plain_command(looked):
     for name in ("byte_order_mark", "crlf", "tab_separated", "svmlight", "vw_with_namespaces"):
         made, look = looked[name]
-        assert look.command == f"thresher train {made.path}"
+        assert look.command == f"thresher train {made.path} -m model.thresher"
         assert not [one for one in look.findings if one.serious]
 
 

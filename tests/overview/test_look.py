@@ -91,7 +91,9 @@ def test_frames_of_mixed_objects():
 
 def test_sources_and_iterators(tmp_path):
     made = KINDS["svmlight"](tmp_path)
-    assert thresher.look(thresher.scan(made.path)).command == f"thresher train {made.path}"
+    assert thresher.look(thresher.scan(made.path)).command.startswith(
+        f"thresher train {made.path} -m "
+    )
     made = KINDS["no_usual_label_name"](tmp_path)
     source = thresher.scan(made.path, label="opinion", text=["words"])
     look = thresher.look(source)
@@ -120,7 +122,7 @@ def test_several_files(tmp_path):
     look = thresher.look([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert look.facts.rows.read == 4
     assert any("new columns z" in one.what for one in look.findings)
-    assert look.command == f"thresher train {tmp_path}/a.csv {tmp_path}/b.csv"
+    assert look.command == f"thresher train {tmp_path}/a.csv {tmp_path}/b.csv -m model.thresher"
     look = thresher.look(str(tmp_path / "*.csv"))
     assert len(look.facts.files) == 2
 

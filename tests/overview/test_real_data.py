@@ -40,14 +40,14 @@ def test_tables_of_uci(data_dir, file, label, task, options):
 
 def test_a9a_needs_nothing(data_dir):
     look = thresher.look(data_dir / "a9a.svm.xz")
-    assert look.command == f"thresher train {data_dir}/a9a.svm.xz"
+    assert look.command == f"thresher train {data_dir}/a9a.svm.xz -m model.thresher"
     assert (look.facts.rows.read, look.facts.features.count) == (32_561, 123)
     assert dict(look.facts.label.counts) == {-1.0: 24_720, 1.0: 7_841}
 
 
 def test_eurlex_is_multilabel_and_from_zero(data_dir):
     look = thresher.look(data_dir / "eurlex4k_train.txt.xz")
-    assert look.command.endswith("--zero-based --multilabel")
+    assert look.command.endswith("--zero-based --multilabel -m model.thresher")
     assert (look.facts.rows.read, look.facts.features.count) == (15_539, 5_000)
     assert look.facts.label.classes == 3_786
 

@@ -4,6 +4,6 @@ The package has another name than its function: importing ``thresher.look`` as a
 replace the function `thresher.look`.
 """
 
-from thresher.overview.look import Look, look
+from thresher.overview.looking import Look, look
 
 __all__ = ["Look", "look"]

@@ -136,7 +136,7 @@ def _scale(columns: Sequence[ColumnFacts]) -> list[Finding]:
     odd.sort(key=lambda one: -max(one.ratio or 1.0, 1 / (one.ratio or 1.0)))
     shown = [f"{one.name} ({_times(one.ratio or 1.0)})" for one in odd]
     what = f"columns differ much in size from the median column: {shortened(shown)}"
-    return [Finding("scale", what, (setting("scale", "variance"),), column=odd[0].name)]
+    return [Finding("scale", what, (setting("scale", "standard"),), column=odd[0].name)]
 
 
 def _times(ratio: float) -> str:
@@ -170,7 +170,7 @@ def feature_findings(facts: DataFacts) -> list[Finding]:
     if features.odd:
         shown = [f"{name} ({_times(ratio)})" for name, ratio in features.odd]
         what = f"features differ much in size from the median feature: {shortened(shown)}"
-        found.append(Finding("scale", what, (setting("scale", "variance"),)))
+        found.append(Finding("scale", what, (setting("scale", "standard"),)))
     if features.not_finite:
         what = f"{features.not_finite:,} values are infinite or not numbers"
         found.append(Finding("infinite", what, (setting("on_bad_line", "skip"),)))

@@ -37,6 +37,7 @@ class _TableRows:
         self.counters: dict[str, ColumnCounter] = {}
         self.labels: LabelCounter | None = None
         self.choice = LabelChoice()
+        self._late = False  # whether rows came before the label was chosen
         self.rows = 0
         self.hashes = DistinctCount(_MOST_HASHES)
 
@@ -54,6 +55,7 @@ class _TableRows:
         self.rows += batch.num_rows
         if self.labels is None and self.labelled:
             self._begin(self._chosen())
+            self._late = self.rows > batch.num_rows
         self.add_labels(batch)
 
     def add_labels(self, batch: Any) -> None:
@@ -76,13 +78,13 @@ class _TableRows:
     def choose_again(self, can_reread: bool) -> bool:
         """Choose the label by all rows.
 
-        If it is another one than that of the first rows, its labels must be read from the
-        beginning: return True.
+        If it is another one than that of the first rows, or was not known then, its labels must be
+        read from the beginning: return True.
         """
         if not self.labelled or not self.counters:
             return False
         new, old = self._chosen(), self.choice
-        if (new.columns, new.separator) != (old.columns, old.separator):
+        if (new.columns, new.separator) != (old.columns, old.separator) or self._late:
             if can_reread and new.columns:
                 self._begin(new)
                 return True

@@ -23,7 +23,7 @@ from thresher.report.page import Section, facts, fragment, note, page, text, til
 from thresher.report.tables import Cell, TableCell, table
 
 if TYPE_CHECKING:
-    from thresher.overview.look import Look
+    from thresher.overview.looking import Look
 
 __all__ = ["fragment_of", "page_of"]
 

@@ -61,7 +61,7 @@ class Suggestion:
             before = f"{' | '.join([f'{self.filters[0]} < {files}', *self.filters[1:]])} > {mended}"
             before, files = f"{before} && ", mended
         options = "".join(f" {option_text(one)}" for one, _ in self.settings)
-        return f"{before}thresher train {files}{options}"
+        return f"{before}thresher train {files}{options} -m model.thresher"
 
     @property
     def reading(self) -> dict[str, Any]:

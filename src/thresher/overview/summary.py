@@ -14,7 +14,7 @@ from thresher.overview.labels import LabelFacts, label_text
 from thresher.overview.sniff import Sniffed
 
 if TYPE_CHECKING:
-    from thresher.overview.look import Look
+    from thresher.overview.looking import Look
 
 __all__ = [
     "column_values",
