@@ -8,27 +8,29 @@ import typer
 
 from thresher.cli.options.arguments import (
     Bits,
+    Format,
+    Interactions,
+    Multilabel,
+    OnBadLine,
+    Quiet,
+    Threads,
+    ZeroBased,
+    reading_of,
+)
+from thresher.cli.options.table_arguments import (
     Columns,
     Dates,
     Delimiter,
     Encoding,
-    Format,
     Header,
     Ignore,
-    Interactions,
     Label,
     LabelSeparator,
     Missing,
-    Multilabel,
     Ngrams,
-    OnBadLine,
-    Quiet,
     Quotes,
     Text,
-    Threads,
     Weight,
-    ZeroBased,
-    reading_of,
 )
 
 

@@ -13,26 +13,14 @@ from thresher.cli.options.arguments import (
     Bits,
     Cache,
     Classes,
-    Columns,
     Data,
-    Dates,
-    Delimiter,
-    Encoding,
     Format,
-    Header,
     Html,
-    Ignore,
     Interactions,
-    Label,
-    Missing,
-    Ngrams,
     OnBadLine,
     Quiet,
-    Quotes,
     Seed,
-    Text,
     Threads,
-    Weight,
     ZeroBased,
     checkpoint_option,
     every_option,
@@ -41,6 +29,20 @@ from thresher.cli.options.arguments import (
     resume_option,
 )
 from thresher.cli.options.parsed import DiscoverOptions
+from thresher.cli.options.table_arguments import (
+    Columns,
+    Dates,
+    Delimiter,
+    Encoding,
+    Header,
+    Ignore,
+    Label,
+    Missing,
+    Ngrams,
+    Quotes,
+    Text,
+    Weight,
+)
 
 SELECTION = "Selection"
 

@@ -7,17 +7,19 @@ from typing import Annotated
 import typer
 
 from thresher.cli.options.arguments import (
-    READING,
     Data,
     Format,
     Html,
+    Quiet,
+    Threads,
+    ZeroBased,
+)
+from thresher.cli.options.table_arguments import (
+    READING,
     Ignore,
     Label,
-    Quiet,
     Text,
-    Threads,
     Weight,
-    ZeroBased,
 )
 
 

@@ -7,19 +7,21 @@ from typing import Annotated
 import typer
 
 from thresher.cli.options.arguments import (
-    Columns,
     Data,
-    Delimiter,
-    Encoding,
     Format,
-    Header,
-    Label,
     OnBadLine,
     Quiet,
-    Quotes,
     Threads,
     ZeroBased,
     reading_of,
+)
+from thresher.cli.options.table_arguments import (
+    Columns,
+    Delimiter,
+    Encoding,
+    Header,
+    Label,
+    Quotes,
 )
 
 
