@@ -181,3 +181,16 @@ def _sets(
     except BadCells as bad:
         raise BadCells(rows[bad.rows], name, bad.what) from None
     return {"label_starts": starts, "label_values": finite(name, rows, values)}
+
+
+def weights_of(name: str, column: Any) -> NDArray[np.float64]:
+    """Return the weights of rows; raise BadCells if one is missing or negative."""
+    if column.null_count == len(column) > 0:
+        raise BadCells(np.arange(len(column)), name, lambda _: "the weight is missing")
+    rows, values = numbers_of(name, column)
+    weights = np.full(len(column), np.nan)
+    weights[rows] = values
+    bad = np.flatnonzero(~(weights >= 0))
+    if len(bad):
+        raise BadCells(bad, name, lambda i: f"a weight must be 0 or more; found {weights[bad[i]]}")
+    return weights

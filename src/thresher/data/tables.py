@@ -20,7 +20,6 @@ from thresher.data.columns import (
     integers,
     is_number,
     is_string,
-    numbers_of,
     plain,
     single,
 )
@@ -28,7 +27,13 @@ from thresher.data.csv_files import decoded, read_csv
 from thresher.data.csv_layout import CsvLayout, CsvOptions, layout_of
 from thresher.data.features import FeatureEntries, NamesWanted, rows_of_entries
 from thresher.data.label_checks import missing_labels
-from thresher.data.label_columns import columns_as_labels, kind_of_labels, labels_of, separator_of
+from thresher.data.label_columns import (
+    columns_as_labels,
+    kind_of_labels,
+    labels_of,
+    separator_of,
+    weights_of,
+)
 from thresher.data.open_streams import stored_size
 from thresher.data.paths import can_reopen
 from thresher.data.read_options import ColumnKinds
@@ -343,7 +348,7 @@ class TableSource:
             elif name in labels:
                 marks[name] = column
             elif weight:
-                fields["weights"] = _weights_of(name, column)
+                fields["weights"] = weights_of(name, column)
             else:
                 text = name in columns.text or kinds.found.get(name) == "text"
                 categorical = name in columns.categorical
@@ -389,15 +394,3 @@ def _numbered(table: Any) -> FeatureEntries:
         plain(values, np.float64),
         lambda at: [b""] * len(at),
     )
-
-
-def _weights_of(name: str, column: Any) -> NDArray[np.float64]:
-    if column.null_count == len(column) > 0:
-        raise BadCells(np.arange(len(column)), name, lambda _: "the weight is missing")
-    rows, values = numbers_of(name, column)
-    weights = np.full(len(column), np.nan)
-    weights[rows] = values
-    bad = np.flatnonzero(~(weights >= 0))
-    if len(bad):
-        raise BadCells(bad, name, lambda i: f"a weight must be 0 or more; found {weights[bad[i]]}")
-    return weights

@@ -59,10 +59,9 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
     Parameters
     ----------
     fdr : float, default=0.1
-        Expected share of false features among those selected (false discovery rate). It is not
-        used if `expected_false` is given.
+        Expected share of false features among those selected, unless `expected_false` is given.
     expected_false : float, optional
-        Expected number of false features. If it is given, `fdr` is not used.
+        Expected number of false features.
     form : {"auto", "crossfit", "stream", "joint"}, default="auto"
         "crossfit": the model of each fold learns the other folds; rows in memory, or a source that
         can be read twice. "stream": each row is predicted before it is learned; one reading.

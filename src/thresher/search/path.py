@@ -318,10 +318,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         folds = folds_of(self.cv, source)
         named = scores_named(self.scoring, self.estimator.task, source.multilabel)
         if given is None and not source.rereadable:
-            raise ParameterError(
-                f"SparsityPath: {source} can be read only once, and the default gravities need "
-                f"one more reading: give gravities"
-            )
+            what = "can be read only once, and the default gravities need one more reading"
+            raise ParameterError(f"SparsityPath: {source} {what}: give gravities")
         if folds:
             source = searched_rows(source, [getattr(self.estimator, "shuffle", False)], "float64")
         points = self._points(given, source, checked_limit(self.memory_limit), classes)

@@ -396,8 +396,5 @@ class Trainer:
         self.options.observer.tell("checkpoint", examples=self.records.steps, digest=digest)
 
     def resume(self) -> bool:
-        """Continue from the checkpoint; return False if there is none.
-
-        Raises ModelFileError if it is of another run, DataError if the input has changed.
-        """
+        """Continue from the checkpoint; return False if there is none. See `resuming.resume`."""
         return resuming.resume(self)
