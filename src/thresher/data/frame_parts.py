@@ -122,7 +122,9 @@ class FrameTable(TableSource):
             table = self.table.slice(batch * BATCH_ROWS, BATCH_ROWS)
             rows = np.arange(table.num_rows) + batch * BATCH_ROWS
             bad: list[BadRow] = []
-            known = kinds or self.kinds
+            known = self._given_kinds(kinds) or self.kinds
+            if self.columns.multilabel and self.columns.label_needed:
+                self._find_separator(self.table.slice(0, BATCH_ROWS), known)
             block = self._frame_block(table, rows, batch, dtype, names, known, bad, labelled)
             report(bad, on_bad)
             if names is False and not bad:
@@ -226,7 +228,6 @@ class FramePart(Part):
             ignore=reading.ignore,
             label_needed=reading.labelled and y is None,
             multilabel=reading.multilabel and y is None,
-            separator=reading.label_separator,
             missing=reading.missing or "error",
             dates=reading.dates,
         )
@@ -241,6 +242,7 @@ class FramePart(Part):
             )
         fixed = bool(reading.kinds) and not reading.labelled
         kinds = ColumnKinds(dict(reading.kinds), fixed)
+        kinds.separator = reading.label_separator
         self.table = FrameTable(table, columns, reading.bits, kinds, y, weights, sparse)
         use, labels = self.table.use(table.column_names)
         left_out = (*use.ignore, use.weight, *labels)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from thresher.data.csv_layout import CsvLayout
 
 KINDS = ("number", "truth", "string", "text")  # kinds of table columns
+NEWER = (  # options that version 0.1.0 did not have
+    *("header", "columns", "delimiter", "encoding", "quotes", "label_separator"),
+    *("missing", "dates"),
+)
 MISSING = ("error", "zero", "indicator")  # what missing cells of tables are
 
 
@@ -123,15 +127,11 @@ class ReadOptions:
 
         Caches and checkpoints of older versions do not have these.
         """
-        newer = (
-            *("header", "columns", "delimiter", "encoding", "quotes", "label_separator"),
-            *("missing", "dates"),
-        )
         found, defaults = asdict(self), ReadOptions()
         return {
             name: value
             for name, value in found.items()
-            if name not in newer or value != getattr(defaults, name)
+            if name not in NEWER or value != getattr(defaults, name)
         }
 
     @property

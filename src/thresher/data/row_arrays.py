@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -29,6 +29,10 @@ class LabelWords:
     def __init__(self) -> None:
         self.known: dict[Any, int] = {}
         self.plain = False  # whether there were labels that are numbers
+
+    def set(self, words: Iterable[Any] | None) -> None:
+        """Take these words, if any; their numbers are their places."""
+        self.known = {word: place for place, word in enumerate(() if words is None else words)}
 
     def numbers(self, words: NDArray[Any]) -> NDArray[np.float64]:
         """Return the numbers of words; NaN: a label is missing."""

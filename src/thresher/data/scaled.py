@@ -42,6 +42,17 @@ class _ScaledBlock(Block):
         assert self.origin is not None
         return self.origin.label_place(row)
 
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """One label per row; None if rows have lists of labels."""
+        assert self.origin is not None
+        return self.origin.labels
+
+    def label_sets(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return the labels of all rows in one array, and where each row's labels begin in it."""
+        assert self.origin is not None
+        return self.origin.label_sets()
+
 
 class ScaledSource(Source):
     """The rows of a source, with columns divided by their sizes; made by ``scan(..., scale=...)``.

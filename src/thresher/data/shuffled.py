@@ -21,6 +21,7 @@ from thresher.data.buckets import (
     TemporaryBuckets,
     bucket_count,
 )
+from thresher.data.cached_words import words_in, words_of
 from thresher.data.parts import BlockRequest
 from thresher.data.read_options import ReadOptions
 from thresher.data.row_arrays import LabelWords, MovedBlock, RowArrays, joined
@@ -252,11 +253,14 @@ class _ShuffledPart(SourcePart):
         reason = why_not_current(self.path, self.source, self.dtype, shuffled=count)
         if reason is None:
             self.opened = FileBuckets(self.path, count)
+            self.words.set(words_in(self.opened.reader.about))
         return reason
 
     def _read(self, wanted: BlockRequest) -> Buckets:
         source, digest, before = self.source, 0, None
         names = self.path is not None and source.named
+        if self.path is not None:  # the header of the cache has the words
+            self.words.set(words_of(source))
         dealer = _Dealer(self)
         try:
             for block in source.blocks(dtype=self.dtype, names=names, kinds=wanted.kinds):
@@ -282,7 +286,8 @@ class _ShuffledPart(SourcePart):
 
         if self.path is None:
             return TemporaryBuckets(count)
-        about = cache_about(self.source, self.dtype, shuffled=count)
+        words = [str(word) for word in self.words.known] or None
+        about = cache_about(self.source, self.dtype, words, shuffled=count)
         return BucketWriter(self.path, about, count)
 
 
@@ -299,7 +304,7 @@ class _Dealer:
     def add(self, rows: RowArrays, block: Block) -> None:
         """Add the next rows."""
         if self.part.path is not None:
-            if block.words is not None:
+            if (block.words is not None or block.sets is not None) and not self.part.words.known:
                 raise DataError(f"{block.place(0)}: labels are words; a cache needs numbers")
             self._names += block.native.names
         self._some.append(rows)

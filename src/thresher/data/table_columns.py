@@ -43,8 +43,6 @@ class TableColumns:
         columns to ignore, may be missing, and are not read.
     multilabel : bool
         Whether rows have any number of labels.
-    separator : str, optional
-        What separates the labels of a row; by default found in the first rows.
     missing, dates : str, optional
         As for `entries_of_column`.
     """
@@ -57,7 +55,6 @@ class TableColumns:
     ignore: Sequence[str] = ()
     label_needed: bool = True
     multilabel: bool = False
-    separator: str | None = None
     missing: str | None = None
     dates: str | None = None
 

@@ -37,7 +37,6 @@ class TablePart(FilePart):
             ignore=reading.ignore,
             label_needed=reading.labelled,
             multilabel=reading.multilabel,
-            separator=reading.label_separator,
             missing=reading.missing,
             dates=reading.dates,
         )

@@ -168,10 +168,18 @@ class TableSource:
             self.words = tuple(filter(None, label.unique().to_pylist()))
         if columns.multilabel and len(labels) == 1:
             self._find_separator(table, kinds)
-            if self.format == "csv":
-                label = single(table.column(labels[0]))
+            label = single(table.column(labels[0]))
+            if is_string(label.type):
                 found[labels[0]] = kind_of_labels(label, kinds.separator or ",")
         kinds.add(found)
+
+    def _find_label_kinds(self, table: Any, kinds: ColumnKinds) -> None:
+        """Decide how labels are read, if kinds from the training data do not say so."""
+        if self.columns.multilabel:
+            self._find_separator(table, kinds)
+        unknown = [name for name in self.use(table.column_names)[1] if name not in kinds.found]
+        if unknown and not self.columns.multilabel:
+            kinds.found = {**kinds.found, **kinds_of(table.select(unknown), self.format)}
 
     def _find_separator(self, table: Any, kinds: ColumnKinds) -> None:
         """Set the separator of labels from the first rows, if it is not known."""
@@ -240,8 +248,8 @@ class TableSource:
                 table, lines, bad = decoded(self.file, table, lines)
             if batch == first and not kinds.fixed and not self._kinds_known:
                 self._learn_kinds(table)
-            elif batch == first and self.columns.multilabel and self.columns.label_needed:
-                self._find_separator(table, kinds)
+            elif batch == first and self.columns.label_needed:
+                self._find_label_kinds(table, kinds)
             bad += ragged.take(last)
             if batch < after.offset:
                 continue

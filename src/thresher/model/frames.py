@@ -30,12 +30,13 @@ def rows_of_frame(model: Model, frame: Any) -> Any:
     if reads_tables(model.parameters) or model.n_features == 2**64:
         return source_for(model.parameters, frame)
     names = columns_of(frame)
-    if not model.names or not any(isinstance(name, str) for name in names):
-        return _numbers(frame)  # columns are found by their numbers
     known = json.loads(str(model.parameters.get("frame_columns") or "null"))
-    if known == names:
-        return _numbers(frame)
+    named = any(isinstance(name, str) for name in names) and (model.names or known)
+    if not named or known == names:
+        return _numbers(frame)  # columns are found by their numbers
     label = model.parameters.get("label")
+    if not model.names:  # no weight is nonzero
+        return _numbers(by_name(frame, known, [label] if label else []))
     unused = [name for name in names if known is None or name == label]
     order = sorted(model.names)
     chosen = _numbers(by_name(frame, [model.names[k] for k in order], unused, known))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.block import Position
 from thresher.data.labels import ArrivingClasses, TwoClasses
+from thresher.data.read_options import NEWER, ReadOptions
 from thresher.data.shuffled import TRUE_SHUFFLES
 from thresher.errors import DataError, ModelFileError, setting
 from thresher.health.label_order import LabelOrder
@@ -41,8 +42,7 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
     values |= {"seed": plan.seed, "tol": plan.tol}
-    true_shuffle = plan.in_memory or plan.shuffle in TRUE_SHUFFLES
-    values["shuffle"] = plan.shuffle if true_shuffle else plan.shuffle is not False
+    values["shuffle"] = plan.shuffle
     values |= source.identity()
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
     labels = plan.labels
@@ -123,9 +123,11 @@ def resume(trainer: Trainer) -> bool:
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
-    if about["options"].get("shuffle") is True and t.plan.shuffle in TRUE_SHUFFLES:
+    if about["options"].get("shuffle") is True and not t.plan.in_memory:
         # Written before sources had a true shuffle: rows were shuffled within blocks.
-        t.plan, t.source = replace(t.plan, shuffle="blocks"), stored_rows(t.source)
+        about["options"]["shuffle"] = "blocks"
+        if t.plan.shuffle in TRUE_SHUFFLES:
+            t.plan, t.source = replace(t.plan, shuffle="blocks"), stored_rows(t.source)
     if t.plan.standardised and not about.get("standardised", False):
         t.set_plan(replace(t.plan, standardised=False))  # as in version 0.1.0
     before, now = about["options"], identity(t)
@@ -195,11 +197,13 @@ def _check_options(
 ) -> None:
     if before.get("valid") and before["tol"] is None:
         before = {**before, "tol": 0.0}  # version 0.1.0 wrote None for its default of 0
-    if "scale" in before or "scale" in now:  # only with scaled columns
-        before, now = {"scale": None, **before}, {"scale": None, **now}
+    # Options that are not set are not written, so that older checkpoints need not have them.
+    unset = {"scale": None, **{name: _as_json(getattr(ReadOptions(), name)) for name in NEWER}}
+    unset = {name: value for name, value in unset.items() if name in before or name in now}
+    before, now = {**unset, **before}, {**unset, **now}
     for name, value in now.items():
         if name not in _FREE and before.get(name, value) != value:
-            named = setting(name) if name in known or name == "scale" else name
+            named = setting(name) if name in known or name in unset else name
             raise ModelFileError(
                 (named, f" was {before[name]!r} in the run that wrote it, and is {value!r} "
                  f"now; a resumed run needs the same options"),
@@ -207,6 +211,10 @@ def _check_options(
                 parameter=name,
                 value=value,
             )  # fmt: skip
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _restore(
