@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from support.files import called
 
 import thresher
+from support.files import called
 from thresher import FTRLClassifier, FTRLRegressor, scan
 from thresher.data.fold_source import FoldSource
 from thresher.data.scaled import ScaledSource

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.bad_lines import check_policy
@@ -106,6 +106,13 @@ class ReadOptions:
     @classmethod
     def of(cls, **options: Any) -> ReadOptions:
         """Make it from the arguments of `scan`: sequences of any type, and kinds as a mapping."""
+        known = [field.name for field in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise ParameterError(
+                    f"{name!r} is not an option of reading; the options are {', '.join(known)}",
+                    parameter=name,
+                )
         for name in ("interactions", "text", "ignore", "columns"):
             if name in options:
                 given = options[name]

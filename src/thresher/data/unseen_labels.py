@@ -140,13 +140,15 @@ class UnseenLabels:
         self.counts.update(y[~known].tolist())
         return known
 
-    def warning(self, what: str = "rows") -> UnseenLabelWarning | None:
+    def warning(self, what: str = "rows", left_out: bool = False) -> UnseenLabelWarning | None:
         """Return the warning; None if training saw all labels.
 
         Parameters
         ----------
         what : str
             The rows, in the plural.
+        left_out : bool
+            Whether they do not count, as in the loss of two classes.
         """
         if not self.unseen:
             return None
@@ -155,6 +157,7 @@ class UnseenLabels:
         names = ", ".join(listed) + (f" and {more:,} others" if more else "")
         has, it = ("has", "it counts as an error") if self.unseen == 1 else (
             "have", "they count as errors")  # fmt: skip
+        it = f"the loss is that of the other {self.rows - self.unseen:,}" if left_out else it
         return UnseenLabelWarning(
             f"{self.unseen:,} of {self.rows:,} {what} {has} a label that training did not see: "
             f"{names}; {it}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -252,10 +252,8 @@ def refuse_missing(X: Any, names: list[Any]) -> None:
         raise DataError(f"row {row}, column '{name}': the value is missing (NaN); {advice(name)}")
 
 
-def frame_score(
-    estimator: Any, X: Any, y: Any, weights: Any, of_rows: Callable[..., float]
-) -> float:
-    """Return a score of rows in memory; a frame may have its labels in a column."""
+def labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return rows in memory and their labels; a frame may have them in a column."""
     if y is None and is_frame(X):
         X = opened(X)
         label = getattr(estimator, "_label_column", None) or (
@@ -263,4 +261,4 @@ def frame_score(
         )
         if label and label in columns_of(X):
             y = cells_of(X, label)
-    return float(of_rows(X, y, weights))
+    return X, y

@@ -19,7 +19,7 @@ from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
 from thresher.data.unseen_labels import UnseenLabels
 from thresher.errors import BalanceError, ParameterError, setting
-from thresher.estimators.frames import FrameRows, frame_score
+from thresher.estimators.frames import FrameRows, labelled_rows
 from thresher.estimators.linear import LinearEstimator, check_source_alone
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.model.links import labels, probabilities, scores, values
@@ -33,8 +33,9 @@ def _score(
 ) -> float:
     """Return the score of a source by sums over its rows, or of rows in memory."""
     if not is_source(X):
+        X, y = labelled_rows(estimator, X, y)
         warn_of_unseen(estimator, y)
-        return frame_score(estimator, X, y, sample_weight, of_rows)
+        return float(of_rows(X, y, sample_weight))
     from thresher.training.scores import score_source, scores_named
 
     check_source_alone(estimator, y, sample_weight)

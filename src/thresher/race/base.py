@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.atomic import all_or_nothing, write_whole
 from thresher.data import is_source, is_sparse
+from thresher.data.frame_parts import scan_frame, words_as_source
+from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.estimators import estimator_class
@@ -73,6 +75,7 @@ class RaceEstimator(LinearEstimator):
         classes: Any = None,
         observer: Observer | None = None,
         names: bool = True,
+        label: str | None = None,
     ) -> Self:
         """Race the candidates, and fit the winner to all rows.
 
@@ -93,11 +96,18 @@ class RaceEstimator(LinearEstimator):
             final fit. It may stop the run.
         names : bool
             Whether to look up the names of features, if the source has names.
+        label : str, optional
+            The column of a frame that holds the labels, instead of y.
 
         Returns
         -------
         self
         """
+        if label is not None:
+            X, y = scan_frame(X, ReadOptions.of(label=label)), None
+        given = {"sample_weight": sample_weight}
+        X, y = words_as_source(X, y, given, type(self).__name__)
+        sample_weight = given.get("sample_weight")
         options = RunOptions.of(observer, names=names)
         with all_or_nothing(self), shown(options, self.verbose) as options:
             self.__dict__.pop("_sparse_coef", None)

@@ -69,7 +69,7 @@ def mean_loss(
         weight += float(block.rows if weights is None else weights.sum())
     if weight == 0:
         raise DataError(f"{source}: no rows to compute a loss on")
-    warning = unseen.warning("validation rows")
+    warning = unseen.warning("validation rows", left_out=plan.labels.outputs == 1)
     if warn is not None and warning is not None:
         warn(warning)
     return total / weight, digest

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from thresher.cli.render.warning_sink import say
 from thresher.data.source import Source
 from thresher.losses import REGRESSOR_LOSSES
+from thresher.overview.label_choice import separator_of
 
 Options = TypeVar("Options")
 
@@ -32,6 +34,12 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
     if not words:
         return options
     tell(f"the labels are words, such as {_listed(words)}: each different word is a class")
+    separator = separator_of(words)
+    if separator:
+        say(
+            f"labels such as {_listed(words)} look like several labels with {separator!r} between "
+            f"them, and each cell is one class; use --multilabel"
+        )
     return replace(given, multiclass=True)  # type: ignore[no-any-return]
 
 
