@@ -7,12 +7,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import thresher
 from thresher.data.row_folds import mixed
+from thresher.data.text_columns import IdColumnWarning, TextColumnWarning
+from thresher.errors import DataWarning
 from thresher.overview.csv_layout import find_layout, has_header
 from thresher.overview.distinct import DistinctCount
 from thresher.overview.label_choice import separator_of, task_of
 from thresher.overview.row_order import ClassOrder, NumberOrder, SetOrder, expected_longest_run
-from thresher.overview.text_or_category import string_kind
 
 
 @pytest.mark.parametrize("different", [10, 999, 1000, 20_000])
@@ -128,9 +130,16 @@ def test_tasks():
     assert task_of(Counter(), 0) == ("", "")
 
 
-def test_text_or_category():
-    assert string_kind("title", 1000, 900, 4.0) == "text"
-    assert string_kind("answer", 1000, 40, 12.0) == "text"
-    assert string_kind("job", 1000, 30, 3.0) == "category"
-    assert string_kind("zip", 1000, 400, 1.0) == "category"
-    assert string_kind("user_id", 1000, 600, 1.0) == "id"
+def test_text_or_category_as_the_readers_decide(tmp_path):
+    rng = np.random.default_rng(1)
+    words = np.array(["tea", "milk", "bread", "salt", "rice", "oil", "corn", "figs"])
+    path = tmp_path / "rows.csv"
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(300)]
+    lines = [f"{i % 2},{text},s{i}x,{words[i % 8]}" for i, text in enumerate(texts)]
+    path.write_text("\n".join(["label,review,session,food", *lines]) + "\n")
+    kinds = {one.name: one.kind for one in thresher.look(path).facts.columns}
+    assert (kinds["review"], kinds["session"], kinds["food"]) == ("text", "id", "category")
+    with pytest.warns(DataWarning) as told:
+        thresher.FTRLClassifier(store="hashed", passes=1).fit(thresher.scan(path))
+    found = {type(one.message) for one in told}
+    assert {TextColumnWarning, IdColumnWarning} <= found
