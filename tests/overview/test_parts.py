@@ -13,9 +13,10 @@ from thresher.data.csv_layout import CsvOptions, layout_of
 from thresher.data.row_folds import mixed
 from thresher.data.text_columns import IdColumnWarning, TextColumnWarning
 from thresher.errors import DataWarning, InputError
+from thresher.health.label_order import LabelOrder
 from thresher.overview.distinct import DistinctCount
 from thresher.overview.label_choice import separator_of, task_of
-from thresher.overview.row_order import ClassOrder, NumberOrder, SetOrder, expected_longest_run
+from thresher.overview.row_order import ClassOrder, NumberOrder, SetOrder
 from thresher.overview.sniff import sniff
 
 
@@ -53,8 +54,7 @@ def test_shuffled_rows_are_not_ordered():
         order.add(y)
         found = order.facts("abc")
         alarms += found.ordered
-        shares = np.bincount(y) / len(y)
-        assert 0.4 < found.longest_run / expected_longest_run(shares, len(y)) < 2.5
+        assert 0.4 < found.longest_run / found.expected_longest_run < 2.5
         number = NumberOrder()
         number.add(rng.normal(size=2000) + 1e6)
         alarms += number.facts().ordered
@@ -62,6 +62,16 @@ def test_shuffled_rows_are_not_ordered():
         sets.add([set(rng.choice(50, 3, replace=False).tolist()) for _ in range(500)])
         alarms += sets.facts().ordered
     assert alarms == 0
+
+
+@pytest.mark.parametrize("run", [1, 2, 5, 25, 40, 100, 500])
+def test_classes_are_ordered_if_training_warns(run):
+    y = np.resize(np.repeat([0, 1], run), 1000)
+    order, watch = ClassOrder(), LabelOrder(classes=True)
+    order.add(y)
+    found = order.facts("ab")
+    assert found.ordered == ((watch.see(y) or watch.conclude()) is not None) == (run > 30)
+    assert found.longest_run_text == ("1 row" if run == 1 else f"{run} rows")
 
 
 def test_order_of_numbers_in_batches():

@@ -227,7 +227,7 @@ def _order(facts: DataFacts) -> list[Finding]:
         return [Finding("order", what, mend)]
     what = (
         f"rows are sorted by label, or come in runs: the longest run is "
-        f"{order.longest_run:,} rows of {label_text(order.longest_run_label)}, about "
+        f"{order.longest_run_text} of {label_text(order.longest_run_label)}, about "
         f"{order.expected_longest_run:,} expected of shuffled rows; {order.runs:,} runs, "
         f"{order.expected_runs:,} expected"
     )

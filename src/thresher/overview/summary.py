@@ -191,7 +191,7 @@ def order_text(label: LabelFacts) -> str:
         return ""
     if order.longest_run is not None:
         return (
-            f"the longest run is {order.longest_run:,} rows of "
+            f"the longest run is {order.longest_run_text} of "
             f"{label_text(order.longest_run_label)}; about {order.expected_longest_run:,} "
             f"expected of shuffled rows"
         )
