@@ -74,6 +74,15 @@ def test_classes_are_ordered_if_training_warns(run):
     assert found.longest_run_text == ("1 row" if run == 1 else f"{run} rows")
 
 
+@pytest.mark.parametrize("noise", [0.1, 10.0])
+def test_numbers_are_ordered_if_training_warns(noise):
+    y = np.linspace(0, 5, 2000) + noise * np.random.default_rng(3).normal(size=2000)
+    order, watch = NumberOrder(), LabelOrder(classes=False)
+    order.add(y)
+    alarm = watch.see(y) or watch.conclude()
+    assert order.facts().ordered == (alarm is not None) == (noise < 1)
+
+
 def test_order_of_numbers_in_batches():
     y = np.concatenate([np.linspace(0, 1, 500), np.linspace(5, 6, 500)])
     whole, parts = NumberOrder(), NumberOrder()

@@ -31,7 +31,7 @@ def names(look):
             "housing",
             "13",
             "regression",
-            ["--label -1", "--loss squared", "--shuffle"],
+            ["--label -1", "--loss squared"],
         ),
         ("zoo", "Y", "classes", ["--label Y", "--multiclass"]),
     ],

@@ -1,9 +1,9 @@
 """The order of rows: runs of one label, and drift of a label that is a number.
 
 Neighbouring rows of shuffled data have the same label as often as any two rows. `similarity` is 0
-then; it is 1 if rows with the same label stand together. Whether classes are ordered is decided as
-in training, by `thresher.health.label_order`. For numbers and sets of labels, the limits are those
-of the checks of discovery: 4 standard errors, and 0.05.
+then; it is 1 if rows with the same label stand together. Whether rows are ordered is decided as in
+training, by `thresher.health.label_order`. Training does not watch sets of labels; their limits are
+those of the checks of discovery: 4 standard errors, and 0.05.
 """
 
 from __future__ import annotations
@@ -72,10 +72,6 @@ class OrderFacts:
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types."""
         return {**asdict(self), "series": [list(point) for point in self.series]}
-
-
-def _is_far(similarity: float, rows: int) -> bool:
-    return abs(similarity) >= max(_FAR / math.sqrt(max(rows, 1)), _LEAST)
 
 
 class _Buckets:
@@ -236,6 +232,8 @@ class NumberOrder:
     def __init__(self) -> None:
         self._rows, self._origin, self._last = 0, 0.0, 0.0
         self._sums = np.zeros(4)  # of y, y^2, y times the row number, y times the next y
+        self._watch = LabelOrder(classes=False)
+        self._alarm: OrderAlarm | None = None
         self._buckets = _Buckets(np.sum)
 
     def add(self, values: NDArray[np.float64]) -> None:
@@ -246,6 +244,7 @@ class NumberOrder:
         if not self._rows:
             self._origin = float(values[0])
         self._buckets.add(values)
+        self._alarm = self._alarm or self._watch.see(values)
         y = values - self._origin
         before = np.concatenate([[self._last], y[:-1]])
         at = np.arange(self._rows, self._rows + len(y))
@@ -259,13 +258,14 @@ class NumberOrder:
         variance = squares / max(n, 1) - mean**2
         if n < 3 or variance <= 1e-12 * max(squares / n, 1e-300):
             return None
+        self._alarm = self._alarm or self._watch.conclude()
         similarity = max(min((lagged / (n - 1) - mean**2) / variance, 1.0), -1.0)
         drift = (moved / n - mean * (n - 1) / 2) / math.sqrt(variance * (n * n - 1) / 12)
         drift = max(min(drift, 1.0), -1.0)
         return OrderFacts(
             similarity,
             similarity * math.sqrt(n),
-            _is_far(similarity, n) and similarity > 0,
+            self._alarm is not None,
             drift=drift,
             series=self._buckets.means(),
         )
