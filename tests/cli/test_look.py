@@ -30,7 +30,8 @@ def test_every_kind_of_file(tmp_path, name):
 # Kinds whose suggestion has only options that train has had for long.
 @pytest.mark.parametrize(
     "name",
-    ["texts_sorted_by_label", "numbers_sorted_by_label", "semicolon_csv", "text_column",
+    ["label_tab_text", "label_tab_text_with_quotes", "aligned_by_spaces", "csv_without_header",
+     "texts_sorted_by_label", "numbers_sorted_by_label", "semicolon_csv", "text_column",
      "no_usual_label_name", "id_columns", "ragged_lines", "svmlight_from_zero", "vw_gzip_classes",
      "svmlight_multilabel", "svmlight_regression", "dates", "byte_order_mark", "duplicated_rows"],
 )  # fmt: skip
@@ -82,7 +83,7 @@ def test_standard_input(tmp_path):
     made = KINDS["label_tab_text"](tmp_path)
     told = called("look", "-", stdin=made.path.read_bytes()).stdout
     assert "600 rows; 2 columns: 1 category, 1 text" in told
-    assert "thresher train - --no-header --label 0 --multiclass --text 1" in " ".join(
+    assert "thresher train - --multiclass -m model.thresher" in " ".join(
         told.replace("\\", " ").split()
     )
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import thresher
+from thresher.data.csv_layout import CsvOptions, layout_of
 from thresher.data.row_folds import mixed
-from thresher.overview.csv_layout import find_layout, has_header
+from thresher.data.text_columns import IdColumnWarning, TextColumnWarning
+from thresher.errors import DataWarning, InputError
+from thresher.health.label_order import LabelOrder
 from thresher.overview.distinct import DistinctCount
 from thresher.overview.label_choice import separator_of, task_of
-from thresher.overview.row_order import ClassOrder, NumberOrder, SetOrder, expected_longest_run
-from thresher.overview.text_or_category import string_kind
+from thresher.overview.row_order import ClassOrder, NumberOrder, SetOrder
+from thresher.overview.sniff import sniff
 
 
 @pytest.mark.parametrize("different", [10, 999, 1000, 20_000])
@@ -49,8 +54,7 @@ def test_shuffled_rows_are_not_ordered():
         order.add(y)
         found = order.facts("abc")
         alarms += found.ordered
-        shares = np.bincount(y) / len(y)
-        assert 0.4 < found.longest_run / expected_longest_run(shares, len(y)) < 2.5
+        assert 0.4 < found.longest_run / found.expected_longest_run < 2.5
         number = NumberOrder()
         number.add(rng.normal(size=2000) + 1e6)
         alarms += number.facts().ordered
@@ -58,6 +62,25 @@ def test_shuffled_rows_are_not_ordered():
         sets.add([set(rng.choice(50, 3, replace=False).tolist()) for _ in range(500)])
         alarms += sets.facts().ordered
     assert alarms == 0
+
+
+@pytest.mark.parametrize("run", [1, 2, 5, 25, 40, 100, 500])
+def test_classes_are_ordered_if_training_warns(run):
+    y = np.resize(np.repeat([0, 1], run), 1000)
+    order, watch = ClassOrder(), LabelOrder(classes=True)
+    order.add(y)
+    found = order.facts("ab")
+    assert found.ordered == ((watch.see(y) or watch.conclude()) is not None) == (run > 30)
+    assert found.longest_run_text == ("1 row" if run == 1 else f"{run} rows")
+
+
+@pytest.mark.parametrize("noise", [0.1, 10.0])
+def test_numbers_are_ordered_if_training_warns(noise):
+    y = np.linspace(0, 5, 2000) + noise * np.random.default_rng(3).normal(size=2000)
+    order, watch = NumberOrder(), LabelOrder(classes=False)
+    order.add(y)
+    alarm = watch.see(y) or watch.conclude()
+    assert order.facts().ordered == (alarm is not None) == (noise < 1)
 
 
 def test_order_of_numbers_in_batches():
@@ -74,40 +97,52 @@ def test_order_of_numbers_in_batches():
 
 
 @pytest.mark.parametrize(
-    ("head", "delimiter", "header"),
+    ("head", "delimiter", "names"),
     [
-        ("a,b\n1,2\n3,4\n", ",", True),
-        ("1,2\n3,4\n", ",", False),
-        ("0,0,0\n1,0,1\n", ",", False),
-        ("a;b\n1,5;2\n2,5;3\n", ";", True),
-        ("a|b|c\n1|2|3\n4|5|6\n", "|", True),
-        ('name,age\n"Smith, John",31\n"Doe, Jane",28\n', ",", True),
-        ("ham\tsee, you, there\nspam\twin, now\nham\tok\n", "\t", False),
-        ("text\tlabel\na b c\tx\nd e f\ty\n", "\t", True),
-        ("a b c\n1 2 3\n4 5 6\n", " ", True),
-        ("id,text\n1,hello\n", ",", True),
-        ("\n\na,b\n1,2\n", ",", True),
-        ("a,b\r\n1,2\r\n", ",", True),
+        ("a,b\n1,2\n3,4\n", ",", ("a", "b")),
+        ("1,2\n3,4\n", ",", ("0", "1")),
+        ("a;b\n1,5;2\n2,5;3\n", ";", ("a", "b")),
+        ("a|b|c\n1|2|3\n4|5|6\n", "|", ("a", "b", "c")),
+        ("ham\tsee you there, my friend\nspam\twin a large prize, now\n" * 5,
+         "\t", ("label", "text")),
+        ("  1   2.5 3\n 4 5   6\n", " ", ("0", "1", "2")),
+        ("\n\na,b\r\n1,2\r\n", ",", ("a", "b")),
+    ],
+)  # fmt: skip
+def test_layouts_are_those_of_the_reader(tmp_path, head, delimiter, names):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(head.encode())
+    layout = sniff(str(path)).layout
+    assert (layout.delimiter, layout.names) == (delimiter, names)
+    assert replace(layout_of(str(path), CsvOptions()), rows=(), note="") == layout
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("__label__a some words\n__label__b other words of text\n", ["--multiclass"]),
+        ("__label__a __label__b some words\n__label__b other words\n", ["--multilabel"]),
     ],
 )
-def test_layouts(head, delimiter, header):
-    found = find_layout(head)
-    assert (found.delimiter, found.header) == (delimiter, header)
-    assert found.quotes
+def test_lines_of_fasttext(tmp_path, text, options):
+    path = tmp_path / "rows.txt"
+    path.write_text(text * 30)
+    look = thresher.look(path)
+    assert look.facts.rows.read == 60
+    assert look.facts.label.columns == ("label",)
+    assert [one.kind for one in look.facts.columns][1] == "text"
+    assert [word for word in look.command.split() if word.startswith("--")] == options
+    assert "lines of fastText" in " ".join(str(look).split())
 
 
-def test_quotes_over_several_lines_are_quotes():
-    head = 'label,words\n1,"two\nlines"\n0,"one, line"\n' * 5
-    assert find_layout(head).quotes
-    assert not find_layout('1\t"open\n0\tshut\n1\tfine\n').quotes
-
-
-def test_headers():
-    assert not has_header(["red", "Rome"], [["blue", "Oslo"], ["red", "Rome"]])
-    assert not has_header(["x", "x"], [["1", "2"]])
-    assert not has_header(["a very long text that goes on and on and on", "1x"], [["b", "c"]])
-    assert has_header(["colour", "city"], [["blue", "Oslo"], ["red", "Rome"]])
-    assert has_header(["a", "b"], [])
+def test_what_the_first_line_leaves_open(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("1.5,name,y\n" + "2.5,3,0\n1.5,4,1\n" * 10)
+    with pytest.raises(InputError, match="is the first line a header"):
+        layout_of(str(path), CsvOptions())
+    assert "--no-header" in thresher.look(path).command
+    path.write_text("Some words.\n\nA sentence, with commas, and more.\nAnd an end\n" * 5)
+    assert thresher.look(path).facts.files[0].format == "lines"
 
 
 def test_separators_of_labels():
@@ -128,9 +163,16 @@ def test_tasks():
     assert task_of(Counter(), 0) == ("", "")
 
 
-def test_text_or_category():
-    assert string_kind("title", 1000, 900, 4.0) == "text"
-    assert string_kind("answer", 1000, 40, 12.0) == "text"
-    assert string_kind("job", 1000, 30, 3.0) == "category"
-    assert string_kind("zip", 1000, 400, 1.0) == "category"
-    assert string_kind("user_id", 1000, 600, 1.0) == "id"
+def test_text_or_category_as_the_readers_decide(tmp_path):
+    rng = np.random.default_rng(1)
+    words = np.array(["tea", "milk", "bread", "salt", "rice", "oil", "corn", "figs"])
+    path = tmp_path / "rows.csv"
+    texts = [" ".join(rng.choice(words, 6)) for _ in range(300)]
+    lines = [f"{i % 2},{text},s{i}x,{words[i % 8]}" for i, text in enumerate(texts)]
+    path.write_text("\n".join(["label,review,session,food", *lines]) + "\n")
+    kinds = {one.name: one.kind for one in thresher.look(path).facts.columns}
+    assert (kinds["review"], kinds["session"], kinds["food"]) == ("text", "id", "category")
+    with pytest.warns(DataWarning) as told:
+        thresher.FTRLClassifier(store="hashed", passes=1).fit(thresher.scan(path))
+    found = {type(one.message) for one in told}
+    assert {TextColumnWarning, IdColumnWarning} <= found

@@ -194,7 +194,7 @@ def label_tab_text(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
         label=0,
         labels=("ham", "spam"),
         columns={1: "text"},
-        options=("--no-header", "--label 0", "--text 1", "--multiclass"),
+        options=("--multiclass",),
         more={"delimiter": "\t"},
     )
 
@@ -214,7 +214,7 @@ def label_tab_text_with_quotes(folder: Path, seed: int = 0, rows: int = ROWS) ->
         label=0,
         labels=("ham", "spam"),
         columns={1: "text"},
-        options=("--no-header", "--no-quotes", "--label 0", "--text 1"),
+        options=("--multiclass",),
         more={"delimiter": "\t", "quotes": len(range(5, rows, 97))},
     )
 

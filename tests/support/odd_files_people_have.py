@@ -160,7 +160,7 @@ def aligned_by_spaces(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFact
         label=4,
         task="regression",
         columns=dict.fromkeys(range(4), "number"),
-        options=("sed ", "--no-header", "--label -1", "--loss squared"),
+        options=("--no-header", "--label -1", "--loss squared"),
         more={"delimiter": " "},
     )
 

@@ -16,10 +16,10 @@ from thresher.data.open_streams import open_bytes
 from thresher.data.table_files import cut
 from thresher.errors import InputError, setting
 
-__all__ = ["OnRagged", "decoded", "read_csv"]
+__all__ = ["LINE", "OnRagged", "decoded", "read_csv", "split_tags"]
 
 _BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
-_LINE = "line"  # the only column of a file of fastText, before it is split
+LINE = "line"  # the only column of a file of fastText, before it is split
 
 OnRagged = Callable[[int, str, str], None]
 """Called with number, error and text of a CSV line with more or fewer cells than the first line."""
@@ -56,7 +56,7 @@ def read_csv(
     with open_bytes(path) as stream:
         if layout.empty:
             return
-        names = (_LINE,) if layout.tagged else layout.names
+        names = (LINE,) if layout.tagged else layout.names
         options = {
             "read_options": csv.ReadOptions(
                 use_threads=False,
@@ -81,7 +81,7 @@ def read_csv(
             with csv.open_csv(_WholeReads(plain), **options) as reader:
                 for table in cut(reader, rows):
                     on_read(stream.raw_position)
-                    yield _split(table) if layout.tagged else table.rename_columns(layout.names)
+                    yield split_tags(table) if layout.tagged else table.rename_columns(layout.names)
         except pa.ArrowInvalid as error:
             raise _explained(path, layout, str(error)) from error
         except UnicodeError as error:
@@ -149,10 +149,10 @@ def _explained(path: str, layout: CsvLayout, what: str) -> InputError:
     return InputError(f"{what}, or a quote is never closed", place=path, hint=hint)
 
 
-def _split(table: Any) -> Any:
+def split_tags(table: Any) -> Any:
     """Return labels and texts of lines of fastText: ``__label__a __label__b words``."""
     pa = arrow("reading CSV")
-    lines = single(table.column(_LINE)).cast(pa.binary())
+    lines = single(table.column(LINE)).cast(pa.binary())
     labels, texts = [], []
     for line in lines.to_pylist():
         rest = line or b""

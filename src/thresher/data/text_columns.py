@@ -15,9 +15,18 @@ import numpy as np
 from thresher.data.columns import arrow, is_string, plain
 from thresher.errors import DataWarning, setting
 
-__all__ = ["IdColumnWarning", "TextColumnWarning", "use_of_strings", "warn_of_strings"]
+__all__ = [
+    "SAMPLE",
+    "IdColumnWarning",
+    "TextColumnWarning",
+    "Use",
+    "use_by_counts",
+    "use_of_strings",
+    "warn_of_strings",
+]
 
-_SAMPLE = 2000  # values that are looked at
+Use = Literal["text", "id", "category"]
+SAMPLE = 2000  # values that are looked at
 _FEWEST = 20  # values that are needed for a decision by distinct values
 _WORDS = 3.0  # words per value of text, at least, in the mean
 _DISTINCT = 0.5  # share of different values of text, at least
@@ -32,7 +41,29 @@ class IdColumnWarning(DataWarning):
     """Nearly every row has its own value in a column: the column cannot help to predict."""
 
 
-def use_of_strings(column: Any) -> tuple[Literal["text", "id", "category"], float, int, int]:
+def use_by_counts(words: float, distinct: int, values: int) -> Use:
+    """Return the use of a column of strings.
+
+    Parameters
+    ----------
+    words : float
+        Words per value, in the mean.
+    distinct : int
+        Number of different values.
+    values : int
+        Number of values.
+
+    Examples
+    --------
+    >>> use_by_counts(24.0, 990, 1000), use_by_counts(1.0, 1000, 1000), use_by_counts(1.2, 5, 1000)
+    ('text', 'id', 'category')
+    """
+    if values and words >= _WORDS and (values < _FEWEST or distinct >= _DISTINCT * values):
+        return "text"
+    return "id" if values >= _FEWEST and distinct >= _ALL_DISTINCT * values else "category"
+
+
+def use_of_strings(column: Any) -> tuple[Use, float, int, int]:
     """Return the use of a column of strings, from its first values.
 
     Returns
@@ -46,17 +77,13 @@ def use_of_strings(column: Any) -> tuple[Literal["text", "id", "category"], floa
         Number of values that were looked at.
     """
     pa = arrow("reading tables")
-    values = column.drop_null().slice(0, _SAMPLE)
+    values = column.drop_null().slice(0, SAMPLE)
     if not len(values):
         return "category", 0.0, 0, 0
     counts = pa.compute.count_substring_regex(values, pattern=r"\S+")
     words = float(np.mean(plain(counts, np.int64)))
     distinct, count = len(values.unique()), len(values)
-    if words >= _WORDS and (count < _FEWEST or distinct >= _DISTINCT * count):
-        return "text", words, distinct, count
-    if count >= _FEWEST and distinct >= _ALL_DISTINCT * count:
-        return "id", words, distinct, count
-    return "category", words, distinct, count
+    return use_by_counts(words, distinct, count), words, distinct, count
 
 
 def warn_of_strings(path: str, name: str, column: Any) -> None:

@@ -32,9 +32,10 @@ def shortened(words: Sequence[str], most: int = _TOLD) -> str:
 def column_findings(facts: DataFacts) -> list[Finding]:
     """Return what stands out in the columns, without those of labels."""
     used = [one for one in facts.columns if one.name not in facts.label.columns]
+    layout = None if facts.file is None else facts.file.layout
     found: list[Finding] = []
     for one in used:
-        if one.kind == "text":
+        if one.kind == "text" and (layout is None or one.name != layout.text):
             found.append(_text(one, facts))
         if one.kind == "id":
             found.append(_id(one, facts))
@@ -153,8 +154,8 @@ def _useless(columns: Sequence[ColumnFacts], facts: DataFacts) -> list[Finding]:
 
 def _named(one: ColumnFacts, facts: DataFacts) -> str:
     """Return how an option names a column: in a file without header, by its position."""
-    layout = None if facts.file is None else facts.file.layout
-    return one.name if layout is None or layout.header else str(one.position)
+    named = facts.file is None or facts.file.is_named
+    return one.name if named else str(one.position)
 
 
 def _count(one: ColumnFacts) -> str:

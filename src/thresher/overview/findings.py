@@ -48,27 +48,31 @@ def _file(facts: DataFacts) -> list[Finding]:
     if not facts.rows.read:
         empty = "has a header and no rows" if facts.columns else "is empty"
         found.append(Finding("empty", f"{file.path} {empty}"))
-    layout = file.layout
-    if layout is not None and layout.names:
-        if layout.delimiter not in ("", layout.guessed) and not layout.aligned:
-            shown = {"\t": "tab", " ": "space"}.get(layout.delimiter, layout.delimiter)
-            what = f"cells are separated by '{shown}'; a count in the first line suggests another"
-            found.append(Finding("delimiter", what, (setting("delimiter", shown),)))
-        if layout.aligned:
-            what = "cells are separated by several spaces, which CSV readers do not know"
-            filter = r"sed 's/^ *//; s/  */\t/g'"
-            found.append(Finding("spaces", what, advice="make them tabs", filter=filter))
-        if not layout.header:
-            what = f"the first line holds values, not names; the {len(layout.names)} columns are "
-            what += f"numbered from 0 to {len(layout.names) - 1}"
-            found.append(Finding("header", what, (setting("header", False),)))
-        if not layout.quotes or facts.bad.open_quotes:
-            what = "a cell begins with a quote that is never closed: it would enclose many lines"
-            found.append(Finding("quotes", what, (setting("quotes", False),)))
+    if "format" in file.unsure:
+        what = "the format is not clear from the first line; it is read as CSV"
+        found.append(Finding("unclear format", what, (setting("format", "csv"),)))
+    found += _layout(file)
+    if facts.bad.open_quotes:
+        what = "a cell begins with a quote that is never closed: it would enclose many lines"
+        found.append(Finding("quotes", what, (setting("quotes", False),)))
     if file.encoding not in ("utf-8", ""):
         what = f"the text is not UTF-8, but {file.encoding}"
         found.append(Finding("encoding", what, (setting("encoding", file.encoding),)))
     return found
+
+
+def _layout(file: Sniffed) -> list[Finding]:
+    """Return the finding that a CSV file has no header."""
+    layout = file.layout
+    if layout is None or layout.header or not layout.names or layout.tagged:
+        return []
+    mend = (setting("header", False),)
+    if layout.text is not None:
+        what = "the first line holds values, not names; the columns are labels and texts"
+        return [Finding("header", what, mend, serious="header" in file.unsure)]
+    what = f"the first line holds values, not names; the {len(layout.names)} columns are "
+    what += f"numbered from 0 to {len(layout.names) - 1}"
+    return [Finding("header", what, mend)]
 
 
 def _unread(one: Sniffed) -> Finding:
@@ -82,7 +86,6 @@ def _unread(one: Sniffed) -> Finding:
         "jsonl": "convert it: pandas.read_json(FILE, lines=True).to_parquet('rows.parquet')",
         "json": "convert it: pandas.read_json(FILE).to_parquet('rows.parquet')",
         "zip": "extract the files in it, or save the sheet as CSV",
-        "fasttext": "turn each line into label<TAB>text: sed 's/^__label__//; s/ /\\t/'",
         "model": "thresher inspect shows a model",
     }.get(one.format, f"convert it to {_FORMATS}")
     return Finding("format", f"{one.path} is {name}, not {_FORMATS}", advice=advice)
@@ -146,9 +149,9 @@ def _names(facts: DataFacts) -> str:
 
 def _which(facts: DataFacts) -> Finding:
     """Return the finding that train must be told the column of labels."""
-    label, layout = facts.label, None if facts.file is None else facts.file.layout
+    label = facts.label
     shown = ",".join(label.columns)
-    if layout is not None and not layout.header and len(label.columns) == 1:
+    if facts.file is not None and not facts.file.is_named and len(label.columns) == 1:
         position = next(one.position for one in facts.columns if one.name == shown)
         shown = "-1" if position == len(facts.columns) - 1 and position > 1 else str(position)
     others = [name for name in label.candidates if name not in label.columns]
@@ -165,7 +168,7 @@ def _task(label: LabelFacts) -> list[Finding]:
     if label.task == "multilabel":
         what = f"rows have {label.per_row:.2g} labels on average, of {label.classes:,} labels"
         mends = [setting("multilabel", True)]
-        if label.separator:
+        if label.separator.strip():  # lines of fastText need no option
             what += f", with '{label.separator}' between them"
             mends.append(setting("label_separator", label.separator))
         return [Finding("multilabel", what, tuple(mends))]
@@ -224,7 +227,7 @@ def _order(facts: DataFacts) -> list[Finding]:
         return [Finding("order", what, mend)]
     what = (
         f"rows are sorted by label, or come in runs: the longest run is "
-        f"{order.longest_run:,} rows of {label_text(order.longest_run_label)}, about "
+        f"{order.longest_run_text} of {label_text(order.longest_run_label)}, about "
         f"{order.expected_longest_run:,} expected of shuffled rows; {order.runs:,} runs, "
         f"{order.expected_runs:,} expected"
     )

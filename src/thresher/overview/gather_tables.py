@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.columns import is_number, plain, single
+from thresher.data.csv_layout import CsvLayout
 from thresher.data.paths import can_reopen
 from thresher.data.row_folds import mixed
 from thresher.data.table_files import row_groups
@@ -32,8 +33,14 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 class _TableRows:
     """What the rows of tables hold."""
 
-    def __init__(self, label: str | None, header: bool, labelled: bool = True) -> None:
-        self.given, self.header, self.labelled = label, header, labelled
+    def __init__(
+        self,
+        label: str | None,
+        header: bool,
+        labelled: bool = True,
+        layout: CsvLayout | None = None,
+    ) -> None:
+        self.given, self.header, self.labelled, self.layout = label, header, labelled, layout
         self.counters: dict[str, ColumnCounter] = {}
         self.labels: LabelCounter | None = None
         self.choice = LabelChoice()
@@ -64,9 +71,17 @@ class _TableRows:
             _add_labels(self.labels, self.choice, self.counters, batch)
 
     def _chosen(self) -> LabelChoice:
-        found = [column_facts(one) for one in self.counters.values()]
         samples = {name: one.sample for name, one in self.counters.items()}
-        return choose_label(found, samples, self.given, self.header)
+        found = choose_label(self._facts(), samples, self.given, self.header)
+        if self.layout is not None and self.layout.tagged:
+            several = any(" " in cell for cell in samples["label"])
+            found = replace(found, separator=" " if several else "")
+        return found
+
+    def _facts(self) -> list[ColumnFacts]:
+        text = None if self.layout is None else self.layout.text
+        found = [column_facts(one) for one in self.counters.values()]
+        return [replace(one, kind="text") if one.name == text else one for one in found]
 
     def _begin(self, choice: LabelChoice) -> None:
         self.choice = choice
@@ -101,7 +116,7 @@ class _TableRows:
 
     def columns(self) -> list[ColumnFacts]:
         """Return the facts about the columns."""
-        found = [column_facts(one) for one in self.counters.values()]
+        found = self._facts()
         for name in self.choice.columns:
             found = with_ratios(found, name)
         return found if self.choice.columns else with_ratios(found, None)
@@ -182,8 +197,8 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
     label : str, optional
         Name or position of the column of labels.
     """
-    header = all(one.layout is None or one.layout.header for one in files)
-    table = _TableRows(label, header)
+    layout = next((one.layout for one in files if one.layout is not None), None)
+    table = _TableRows(label, all(one.is_named for one in files), layout=layout)
     reading = _Reading(files, limits)
     for batch in reading.batches(table):
         table.add(batch)

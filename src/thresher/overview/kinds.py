@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from thresher.data.text_columns import SAMPLE, use_by_counts
 from thresher.overview.columns import ColumnCounter
-from thresher.overview.text_or_category import is_id_name, string_kind
 
-__all__ = ["KINDS", "ColumnFacts", "column_facts", "with_ratios"]
+__all__ = ["KINDS", "ColumnFacts", "column_facts", "is_id_name", "with_ratios"]
 
 KINDS = ("number", "truth", "category", "text", "id", "date", "list", "constant", "empty")
 _TOP = 10  # most frequent values that are told
 _DATES = 0.9  # share of dates in a column of dates
 _NUMBERS = 0.5  # share of numbers in a column of numbers with some words
+_ID_NAME = re.compile(
+    r"(?:.*[_\s.-])?(?:id|ids|uuid|guid|key|index|idx|rowid|row|no|nr|number|#)\d*"
+    r"|unnamed: ?\d+|.*[a-z]I[dD]|",
+)
 
 
 @dataclass(frozen=True)
@@ -173,10 +178,26 @@ def _kind(c: ColumnCounter) -> str:
         if every and (counts_rows or is_id_name(c.name)):
             return "id"
         return "id" if _is_first_id(c, present, distinct) and not words else "number"
-    strings = max(words + c.truths + c.dates, 1)
-    if c.type == "dictionary" and c.tokens / strings < 8:
+    if c.type == "dictionary":
         return "category"
-    return string_kind(c.name, present, distinct, c.tokens / strings)
+    return _use_of_sample(c.sample[:SAMPLE])
+
+
+def _use_of_sample(cells: Sequence[str]) -> str:
+    """Return the use of the first strings of a column, as the readers of tables decide it."""
+    words = sum(len(cell.split()) for cell in cells) / max(len(cells), 1)
+    return use_by_counts(words, len(set(cells)), len(cells))
+
+
+def is_id_name(name: str) -> bool:
+    """Tell whether a name is one that people give to identifiers of rows.
+
+    Examples
+    --------
+    >>> [is_id_name(name) for name in ("customer_id", "userId", "Unnamed: 0", "width", "paid")]
+    [True, True, True, False, False]
+    """
+    return bool(_ID_NAME.fullmatch(name.strip()) or _ID_NAME.fullmatch(name.strip().lower()))
 
 
 def _is_first_id(c: ColumnCounter, present: int, distinct: int) -> bool:

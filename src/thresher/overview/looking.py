@@ -282,7 +282,9 @@ def _of_files(
 ) -> DataFacts:
     """Return the facts about files."""
     named = {name: given.get(name) for name in ("format", "delimiter", "header", "encoding")}
-    files = [sniff(path, **named) for path in paths]
+    files: list[Sniffed] = []
+    for path in paths:
+        files.append(sniff(path, **named, like=files[0].layout if files else None))
     sizes = [one.size for one in files]
     limits.size = None if None in sizes else sum(size or 0 for size in sizes)
     limits.rows = None if max_rows is None else max_rows

@@ -1,8 +1,9 @@
 """The order of rows: runs of one label, and drift of a label that is a number.
 
 Neighbouring rows of shuffled data have the same label as often as any two rows. `similarity` is 0
-then; it is 1 if rows with the same label stand together. The limits are those of the checks of
-discovery: 4 standard errors, and 0.05.
+then; it is 1 if rows with the same label stand together. Whether rows are ordered is decided as in
+training, by `thresher.health.label_order`. Training does not watch sets of labels; their limits are
+those of the checks of discovery: 4 standard errors, and 0.05.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ClassOrder", "NumberOrder", "OrderFacts", "SetOrder", "expected_longest_run"]
+from thresher.health.label_order import LabelOrder
+from thresher.health.label_runs import ClassRuns, OrderAlarm
+
+__all__ = ["ClassOrder", "NumberOrder", "OrderFacts", "SetOrder"]
 
 _FAR, _LEAST = 4.0, 0.05
 _BUCKETS = 60  # points of the chart, at most
@@ -60,32 +64,14 @@ class OrderFacts:
     series: tuple[tuple[int, float], ...] = ()
     series_of: Any = None
 
+    @property
+    def longest_run_text(self) -> str:
+        """The rows of the longest run, in words."""
+        return "1 row" if self.longest_run == 1 else f"{self.longest_run:,} rows"
+
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types."""
         return {**asdict(self), "series": [list(point) for point in self.series]}
-
-
-def expected_longest_run(shares: NDArray[np.float64], rows: int) -> int:
-    """Return the longest run of one label that shuffled rows have, about.
-
-    Of a label with share p, runs of k rows are expected n (1 - p) p^k times; the longest is where
-    this is 1.
-
-    Examples
-    --------
-    >>> expected_longest_run(np.array([0.5, 0.5]), 1024)
-    9
-    >>> expected_longest_run(np.array([0.9, 0.1]), 1024)
-    44
-    """
-    found = 1.0
-    for p in shares[(shares > 0) & (shares < 1)].tolist():
-        found = max(found, math.log(max(rows * (1 - p), 1.0)) / -math.log(p))
-    return min(round(found), rows)
-
-
-def _is_far(similarity: float, rows: int) -> bool:
-    return abs(similarity) >= max(_FAR / math.sqrt(max(rows, 1)), _LEAST)
 
 
 class _Buckets:
@@ -141,55 +127,44 @@ class ClassOrder:
     >>> order.add(np.repeat([0, 1], 500))
     >>> found = order.facts(["no", "yes"])
     >>> found.ordered, found.longest_run, found.expected_longest_run, found.runs
-    (True, 500, 9, 2)
+    (True, 500, 10, 2)
     """
 
     def __init__(self) -> None:
-        self.counts = np.zeros(0, np.int64)
-        self._last = -1
-        self._run = 0  # rows of the run that is not finished
-        self._longest, self._longest_code, self._runs, self._rows = 0, -1, 0, 0
+        self._runs, self._watch = ClassRuns(), LabelOrder(classes=True)
+        self._alarm: OrderAlarm | None = None
         self._buckets = _Buckets(_few_counted)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        return self._runs.counts
 
     def add(self, codes: NDArray[np.int64]) -> None:
         """Add the next rows; rows without label are left out."""
-        if not len(codes):
-            return
-        counts = np.bincount(codes, minlength=len(self.counts))
-        counts[: len(self.counts)] += self.counts
-        self.counts = counts
-        self._rows += len(codes)
+        self._runs.add(codes)
+        self._alarm = self._alarm or self._watch.see(codes)
         self._buckets.add(codes)
-        begins = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
-        lengths = np.diff(np.append(begins, len(codes)))
-        if codes[0] == self._last:
-            lengths[0] += self._run
-            self._runs -= 1
-        longest = int(lengths.argmax())
-        if lengths[longest] > self._longest:
-            self._longest, self._longest_code = int(lengths[longest]), int(codes[begins[longest]])
-        self._runs += len(begins)
-        self._last, self._run = int(codes[-1]), int(lengths[-1])
 
     def facts(self, names: Sequence[Any]) -> OrderFacts | None:
         """Return the facts, with the label of each number; None if there are too few rows."""
-        n = self._rows
+        runs, n = self._runs, self._runs.rows
         if n < 2:
             return None
-        shares = self.counts / n
-        same = float(shares @ shares)  # chance that two rows have the same label
-        expected = 1 + (n - 1) * (1 - same)
-        similarity = 0.0 if same == 1.0 else (expected - self._runs) / (expected - 1)
-        drawn = int(self.counts[:_DRAWN_CLASSES].argmax())
+        self._alarm = self._alarm or self._watch.conclude()
+        shares = runs.counts / n
+        expected = 1 + (n - 1) * (1 - float(shares @ shares))
+        longest = int(np.lexsort((runs.begins, -runs.longest))[0])  # of equal ones, the first
+        drawn = int(runs.counts[:_DRAWN_CLASSES].argmax())
         return OrderFacts(
-            similarity,
-            similarity * math.sqrt(n),
-            _is_far(similarity, n) and similarity > 0,
-            self._runs,
+            runs.agreement,
+            runs.agreement * math.sqrt(n),
+            self._alarm is not None,
+            runs.runs,
             round(expected),
-            self._longest,
-            expected_longest_run(shares, n),
-            names[self._longest_code],
+            int(runs.longest[longest]),
+            max(1, round(runs.expected(longest))),
+            names[longest],
             series=self._buckets.means(drawn),
             series_of=names[drawn],
         )
@@ -257,6 +232,8 @@ class NumberOrder:
     def __init__(self) -> None:
         self._rows, self._origin, self._last = 0, 0.0, 0.0
         self._sums = np.zeros(4)  # of y, y^2, y times the row number, y times the next y
+        self._watch = LabelOrder(classes=False)
+        self._alarm: OrderAlarm | None = None
         self._buckets = _Buckets(np.sum)
 
     def add(self, values: NDArray[np.float64]) -> None:
@@ -267,6 +244,7 @@ class NumberOrder:
         if not self._rows:
             self._origin = float(values[0])
         self._buckets.add(values)
+        self._alarm = self._alarm or self._watch.see(values)
         y = values - self._origin
         before = np.concatenate([[self._last], y[:-1]])
         at = np.arange(self._rows, self._rows + len(y))
@@ -280,13 +258,14 @@ class NumberOrder:
         variance = squares / max(n, 1) - mean**2
         if n < 3 or variance <= 1e-12 * max(squares / n, 1e-300):
             return None
+        self._alarm = self._alarm or self._watch.conclude()
         similarity = max(min((lagged / (n - 1) - mean**2) / variance, 1.0), -1.0)
         drift = (moved / n - mean * (n - 1) / 2) / math.sqrt(variance * (n * n - 1) / 12)
         drift = max(min(drift, 1.0), -1.0)
         return OrderFacts(
             similarity,
             similarity * math.sqrt(n),
-            _is_far(similarity, n) and similarity > 0,
+            self._alarm is not None,
             drift=drift,
             series=self._buckets.means(),
         )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from thresher.data.csv_layout import CsvLayout, CsvOptions, layout_of
 from thresher.data.detect import detect_format
 from thresher.data.formats import suffix_of
 from thresher.data.open_streams import open_bytes, peek_bytes, stored_size
-from thresher.errors import DataError
-from thresher.overview.csv_layout import CsvLayout, find_layout
+from thresher.errors import DataError, InputError
 
 __all__ = ["Sniffed", "sniff"]
 
 _HEAD = 1 << 18
+_REGULAR = 0.6  # share of rows of a table that have as many cells as it has columns, at least
 # First bytes of files that people have and Thresher does not read, with what to do.
 _OTHERS = (
     (b"PK\x03\x04", "zip", "a zip archive, such as an Excel workbook or a NumPy .npz file"),
@@ -49,7 +50,9 @@ class Sniffed:
         Whether the text begins with a byte order mark.
     line_end : str
     layout : CsvLayout or None
-        Of a CSV file.
+        Of a CSV file, without its first rows.
+    unsure : tuple of str
+        Options that `train` needs because the file does not decide: "format", "header".
     """
 
     path: str
@@ -61,6 +64,7 @@ class Sniffed:
     bom: bool = False
     line_end: str = "\n"
     layout: CsvLayout | None = None
+    unsure: tuple[str, ...] = ()
 
     @property
     def is_table(self) -> bool:
@@ -72,11 +76,17 @@ class Sniffed:
         """Whether Thresher reads the format."""
         return self.is_table or self.format in ("svmlight", "vw", "cache")
 
+    @property
+    def is_named(self) -> bool:
+        """Whether options call columns by names, not by positions."""
+        layout = self.layout
+        return layout is None or layout.header or layout.text is not None
+
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types."""
         found = asdict(self)
         layout = found.pop("layout") or {}
-        found["delimiter"] = layout.get("delimiter")
+        found["delimiter"] = None if layout.get("tagged") else layout.get("delimiter")
         found["header"] = layout.get("header")
         found["quotes"] = layout.get("quotes")
         return found
@@ -89,6 +99,7 @@ def sniff(
     delimiter: str | None = None,
     header: bool | None = None,
     encoding: str | None = None,
+    like: CsvLayout | None = None,
 ) -> Sniffed:
     """Return what a file is; the bytes of a pipe can be read again.
 
@@ -98,6 +109,8 @@ def sniff(
         A path that `expand` returned.
     format, delimiter, header, encoding : optional
         What is known already.
+    like : CsvLayout, optional
+        The layout of the first file, as in `layout_of`.
     """
     head = peek_bytes(path, _HEAD)
     size = stored_size(path)
@@ -111,20 +124,37 @@ def sniff(
             return Sniffed(path, name, what, **about)
     encoding, bom = (encoding, False) if encoding else _encoding(head)
     text = head.decode(encoding, "replace").removeprefix("\ufeff")
-    complete = text if len(head) < _HEAD else text[: text.rfind("\n") + 1] or text
+    unsure: tuple[str, ...] = ()
     if format is None:
         format, what = _format(path, text, encoding)
         if what:
             return Sniffed(path, format, what, encoding=encoding, **about)
+        if not format:
+            format, unsure = "csv", ("format",)
     if format in ("parquet", "arrow", "cache"):
         return Sniffed(path, format, **about)
     line_end = "\r\n" if "\r\n" in text else ("\r" if "\r" in text and "\n" not in text else "\n")
     layout = None
     if format == "csv":
-        layout = find_layout(complete.replace("\0", ""), delimiter, header)
-        if not layout.delimiter and len(layout.names) < 2:
-            format = "lines" if "\n" in text else format
-    return Sniffed(path, format, "", compression, size, encoding, bom, line_end, layout)
+        options = CsvOptions(delimiter, header, encoding=encoding)
+        try:
+            layout = layout_of(path, options, like)
+        except InputError:  # it is not clear whether the first line is a header
+            layout = layout_of(path, replace(options, header=False), like)
+            unsure = (*unsure, "header")
+        except DataError:
+            return Sniffed(path, "text", "a text whose first row is too long", **about)
+        if not (delimiter or layout.empty or _is_table(layout)) and "\n" in text:
+            format = "lines"
+        layout = replace(layout, rows=(), note="")
+    return Sniffed(path, format, "", compression, size, encoding, bom, line_end, layout, unsure)
+
+
+def _is_table(layout: CsvLayout) -> bool:
+    """Tell whether most rows have as many cells as there are columns, and more than one."""
+    width = len(layout.names)
+    regular = sum(len(row) == width for row in layout.rows)
+    return width > 1 and regular >= _REGULAR * len(layout.rows)
 
 
 def _compression(path: str) -> str | None:
@@ -161,7 +191,7 @@ def _encoding(head: bytes) -> tuple[str, bool]:
 
 
 def _format(path: str, text: str, encoding: str) -> tuple[str, str]:
-    """Return the format, and what it is if Thresher does not read it."""
+    """Return the format, empty if it is not clear; and what it is if Thresher does not read it."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     if re.match(r"\{.*\}\s*$|\{\s*$|\[\s*[\[{]", first) and not first.startswith("{}"):
         return ("json", "a JSON file") if first[0] == "[" or len(first) < 3 else (
@@ -170,10 +200,6 @@ def _format(path: str, text: str, encoding: str) -> tuple[str, str]:
         return "html", "a web page or XML document"
     if first.lower().startswith("@relation"):
         return "arff", "an ARFF file"
-    if first.startswith("__label__"):
-        return "fasttext", "text in the format of fastText"
-    if encoding == "utf-16":
-        return "csv", ""
     try:
         return detect_format(path), ""
     except DataError as error:
@@ -182,4 +208,4 @@ def _format(path: str, text: str, encoding: str) -> tuple[str, str]:
     letters = sum(letter.isprintable() or letter.isspace() for letter in text[:4096])
     if letters < 0.9 * len(text[:4096]) and encoding != "utf-8":
         return "binary", "a binary file of an unknown format"
-    return "csv", ""
+    return "", ""

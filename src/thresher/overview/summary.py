@@ -30,7 +30,7 @@ WIDTH = 80
 _COLUMNS = 24  # columns of a table that are shown
 _CLASSES = 8
 _FEATURES = 8
-_NAMES = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "space", "": "nothing"}
+_NAMES = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "spaces"}
 
 
 def summary(look: Look) -> str:
@@ -81,9 +81,12 @@ def file_text(one: Sniffed) -> str:
     parts = [one.about or names.get(one.format, one.format)]
     layout = one.layout
     if layout is not None and layout.names:
-        by = "spaces" if layout.aligned else _NAMES.get(layout.delimiter, layout.delimiter)
-        parts.append(f"separated by {by}")
-        parts.append("with header" if layout.header else "without header")
+        if layout.tagged:
+            parts = ["lines of fastText"]
+        else:
+            by = _NAMES.get(layout.delimiter, layout.delimiter)
+            parts.append(f"separated by {by}")
+            parts.append("with header" if layout.header else "without header")
     if one.encoding:
         parts.append(one.encoding.upper() + (" with byte order mark" if one.bom else ""))
     if one.line_end != "\n":
@@ -188,7 +191,7 @@ def order_text(label: LabelFacts) -> str:
         return ""
     if order.longest_run is not None:
         return (
-            f"the longest run is {order.longest_run:,} rows of "
+            f"the longest run is {order.longest_run_text} of "
             f"{label_text(order.longest_run_label)}; about {order.expected_longest_run:,} "
             f"expected of shuffled rows"
         )

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thresher.data.columns import arrow
+from thresher.data.csv_files import LINE, split_tags
+from thresher.data.csv_layout import CsvLayout
 from thresher.data.open_streams import open_bytes
 from thresher.data.spans import Span
 from thresher.data.table_files import read_tables
 from thresher.errors import DataError
-from thresher.overview.csv_layout import CsvLayout
 from thresher.overview.sniff import Sniffed
 
 __all__ = ["BATCH_ROWS", "BadLineCount", "read_batches"]
@@ -175,9 +176,9 @@ def _csv(
         bad.add(f"{file.path}:{row.number}" if row.number else file.path, what)
         return "skip"
 
-    names = _unique(layout.names)
+    names = [LINE] if layout.tagged else _unique(layout.names)
     with open_bytes(file.path) as stream:
-        plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad, layout.aligned)
+        plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad, layout.delimiter == " ")
         text = io.BufferedReader(plain, _BLOCK)  # reads whole blocks: small batches are slow
         try:
             reader = csv.open_csv(
@@ -189,7 +190,7 @@ def _csv(
                     skip_rows_after_names=1 if layout.header else 0,
                 ),
                 parse_options=csv.ParseOptions(
-                    delimiter=layout.delimiter or "\x01",
+                    delimiter=layout.delimiter,
                     quote_char='"' if layout.quotes else False,
                     newlines_in_values=layout.quotes,
                     invalid_row_handler=ragged,
@@ -213,12 +214,20 @@ def _csv(
                         if done:
                             piece, done = piece.slice(done), max(done - piece.num_rows, 0)
                         if piece.num_rows:
-                            yield piece
+                            yield _split(piece) if layout.tagged else piece
         except pa.ArrowInvalid as error:
             what = str(error)
             if "Empty CSV" in what:
                 return
             raise DataError(f"{file.path}: {what}") from error
+
+
+def _split(lines: Any) -> Any:
+    """Return labels and texts of lines of fastText."""
+    pa = arrow("reading CSV")
+    table = split_tags(pa.Table.from_batches([lines]))
+    columns = [table.column(name).chunk(0).cast(pa.string()) for name in table.column_names]
+    return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
 
 def _unique(names: tuple[str, ...]) -> list[str]:
