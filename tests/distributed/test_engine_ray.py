@@ -93,6 +93,7 @@ def test_a_killed_worker_makes_its_own_pieces_again(ray_nodes, tmp_path):
     assert len(run.notes) == 4
 
 
+@pytest.mark.soak
 def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
     def watch(run, report):
         if report.stage == 2:
@@ -237,6 +238,7 @@ def test_a_local_cluster_starts_and_ends_without_output(ray_home, tmp_path):
     assert bits(again) == in_process(Toy())
 
 
+@pytest.mark.soak
 def test_pieces_of_a_lost_node_move_until_no_worker_is_left(ray_nodes, tmp_path):
     moved = []
 
@@ -279,6 +281,7 @@ def output_of_connect(address, **environment):
     return found.stdout
 
 
+@pytest.mark.soak
 def test_an_address_without_a_server(ray_home):
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))

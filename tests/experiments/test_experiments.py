@@ -56,8 +56,14 @@ def check(found: dict[str, Any], folder: Path) -> None:
             assert {len(row) for row in part["rows"]} == {len(part["head"])}
 
 
+LONG = ("error_sparsity_stability", "feature_density")
+
+
 @pytest.mark.data
-@pytest.mark.parametrize("name", modules())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.soak) if n in LONG else n for n in modules()],
+)
 def test_experiment(
     name: str, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,7 +193,7 @@ def evaluation_rows(
     """
     unseen = UnseenLabels()
     targets, known = unseen.targets(labels, block)
-    warning = unseen.warning("validation rows")
+    warning = unseen.warning("validation rows", left_out=len(targets) == 1)
     if warning is None:
         return block.X, targets
     warn(warning)
