@@ -27,10 +27,11 @@ from thresher.data.frames import (
     unique_names,
 )
 from thresher.data.iterators import checked_targets
+from thresher.data.label_columns import refuse_missing
 from thresher.data.parts import BlockRequest, Part
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
-from thresher.data.tables import BATCH_ROWS, TableColumns, TableSource, refuse_missing
+from thresher.data.tables import BATCH_ROWS, TableColumns, TableSource
 from thresher.errors import ParameterError
 
 __all__ = ["FrameBlock", "FramePart", "frame_source", "scan_frame"]

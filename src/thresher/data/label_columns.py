@@ -29,6 +29,7 @@ from thresher.data.columns import (
     numbers_of,
     plain,
 )
+from thresher.data.label_checks import missing_labels
 from thresher.data.table_files import kind_of_strings, typed
 from thresher.errors import ParameterError
 
@@ -194,3 +195,13 @@ def weights_of(name: str, column: Any) -> NDArray[np.float64]:
     if len(bad):
         raise BadCells(bad, name, lambda i: f"a weight must be 0 or more; found {weights[bad[i]]}")
     return weights
+
+
+def refuse_missing(labels: tuple[str, ...], fields: dict[str, Any]) -> None:
+    """Raise BadCells if rows have no label."""
+    found = fields.get("text_labels", fields.get("labels"))
+    if found is None or len(labels) != 1:
+        return
+    none = missing_labels(found)
+    if none.any():
+        raise BadCells(np.flatnonzero(none), labels[0], lambda _: "the row has no label")

@@ -26,11 +26,11 @@ from thresher.data.columns import (
 from thresher.data.csv_files import decoded, read_csv
 from thresher.data.csv_layout import CsvLayout, CsvOptions, layout_of
 from thresher.data.features import FeatureEntries, NamesWanted, rows_of_entries
-from thresher.data.label_checks import missing_labels
 from thresher.data.label_columns import (
     columns_as_labels,
     kind_of_labels,
     labels_of,
+    refuse_missing,
     separator_of,
     weights_of,
 )
@@ -380,16 +380,6 @@ class TableSource:
         if name in columns.text or name in columns.categorical or kind == "text":
             return default
         return "number" if name == columns.weight else kind
-
-
-def refuse_missing(labels: tuple[str, ...], fields: dict[str, Any]) -> None:
-    """Raise BadCells if rows have no label."""
-    found = fields.get("text_labels", fields.get("labels"))
-    if found is None or len(labels) != 1:
-        return
-    none = missing_labels(found)
-    if none.any():
-        raise BadCells(np.flatnonzero(none), labels[0], lambda _: "the row has no label")
 
 
 def _numbered(table: Any) -> FeatureEntries:

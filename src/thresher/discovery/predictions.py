@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +64,11 @@ class RefittedPredictions:
     refit: bool
     task: str
 
-    @property
-    def model_(self) -> Model:
-        """Model of the selected features."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # `FeatureDiscovery` has it
+
+        @property
+        def model_(self) -> Model:
+            """Model of the selected features."""
 
     def _input_of(self, X: Any) -> Any:
         check_is_fitted(self)
