@@ -226,3 +226,11 @@ def test_ragged_lines_without_a_header(tmp_path):
     assert block.rows == 3
     assert source.bad_lines.count == 2
     assert block.place(2) == f"{path}:4"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_uneven_lines_that_are_not_text(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,y\n1,1\n\xd3,2,3\n" * 3)
+    with pytest.raises(DataError, match=r"rows.csv:3: expected 2 cells, found 3.*not UTF-8.*latin"):
+        list(scan(path).blocks())

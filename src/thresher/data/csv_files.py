@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -140,6 +141,15 @@ class _SingleSpaces(io.RawIOBase):
 
 def _explained(path: str, layout: CsvLayout, what: str) -> InputError:
     """Return the error of a file that Arrow cannot parse."""
+    uneven = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", what)
+    if uneven is not None:  # Arrow reports such lines one by one, unless they are not UTF-8
+        line, expected, found = uneven.groups()
+        return InputError(
+            f"expected {expected} cells, found {found}, and the line is not UTF-8",
+            place=f"{path}:{line}",
+            parameter="encoding",
+            hint=("name the encoding, for example ", setting("encoding", "latin-1")),
+        )
     if "straddling" not in what:
         return InputError(what, place=path)
     what = f"a row is longer than {_BLOCK >> 10} KiB"
