@@ -110,7 +110,7 @@ class LearnerRow final : public RowScores {
                     std::optional<nb::dict> factors, Range range, double low, LossOf loss,
                     NameTable& names, nb::object kept_names, std::size_t most_names,
                     bool only_unit_weights) {
-    if (groups_.size() && !targets) throw std::invalid_argument("targets: the lanes of classes");
+    if (!groups_.empty() && !targets) throw std::invalid_argument("targets: the lanes of classes");
     params_ = params, targets_ = std::move(targets), factors_ = std::move(factors);
     range_ = range, low_ = low;
     loss_.emplace(std::get<0>(loss), std::get<1>(loss), std::get<2>(loss));
