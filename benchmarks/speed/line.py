@@ -48,6 +48,22 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A line that cannot be measured here; `lines` yields it in place of a `Line`.
+
+    Attributes
+    ----------
+    name : str
+        What a user calls.
+    reason : str
+        Why, for example "celer is not installed; make bench-peers".
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Measured:
     """Best seconds of both calls, their ratio, and what `check` said."""
 
@@ -75,10 +91,16 @@ def timed(call: Callable[[], Any]) -> Timed:
     return value if isinstance(value, Timed) else Timed(seconds, value)
 
 
-def measure(line: Line, repeats: int = 5) -> Measured:
-    """Run both calls in turn, `repeats` times; keep the best seconds of each."""
+def measure(line: Line, repeats: int = 5, limit: float = float("inf")) -> Measured:
+    """Run both calls in turn, `repeats` times; keep the best seconds of each.
+
+    After `limit` seconds no further repeat begins, except that there are always two.
+    """
+    began = time.perf_counter()
     ours = peer = Timed(float("inf"))
-    for _ in range(repeats):
+    for repeat in range(repeats):
+        if repeat > 1 and time.perf_counter() - began > limit:
+            break
         peer = min(peer, timed(line.peer), key=lambda run: run.seconds)
         ours = min(ours, timed(line.ours), key=lambda run: run.seconds)
     return Measured(line, ours.seconds, peer.seconds, line.check(ours.value, peer.value))
