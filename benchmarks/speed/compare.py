@@ -23,6 +23,7 @@ from typing import Any
 
 from speed import peers
 from speed.areas import areas, chosen, select
+from speed.environment import borrowing, command, pip_install
 from speed.results import ROOT, git
 from speed.table import seconds
 
@@ -58,23 +59,23 @@ class Version:
     def __init__(self, python: str, full: bool, package: str = "speed", path: str = "") -> None:
         folders = [str(Path(__file__).parents[1]), path, os.environ.get("PYTHONPATH", "")]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(f for f in folders if f)}
-        command = [python, "-m", "speed.server", "--package", package, *(["--full"] * full)]
+        serve = [python, "-m", "speed.server", "--package", package, *(["--full"] * full)]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+            serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
 
-    def ask(self, command: str) -> dict[str, Any]:
+    def ask(self, request: str) -> dict[str, Any]:
         """Send a command; return the answer."""
         pipes = self.process.stdin, self.process.stdout
         assert pipes[0] is not None
         assert pipes[1] is not None
         try:
-            print(command, file=pipes[0], flush=True)
+            print(request, file=pipes[0], flush=True)
             answer = pipes[1].readline()
         except BrokenPipeError:
             answer = ""
         if not answer:
-            raise SystemExit(f"error: the process that ran {command!r} has ended")
+            raise SystemExit(f"error: the process that ran {request!r} has ended")
         found: dict[str, Any] = json.loads(answer)
         return found
 
@@ -160,28 +161,17 @@ def build(rev: str) -> Path:
     if not commit:
         raise SystemExit(f"error: git knows no commit {rev!r}; give one by REV=...")
     folder = ROOT / "build" / "compare" / commit[:12]
-    python = folder / ".venv" / "bin" / "python"
     done = folder / ".venv" / ".installed"
-    if done.exists():
-        return python
-    print(f"building {rev} in {folder}", file=sys.stderr, flush=True)
-    if not (folder / "pyproject.toml").exists():
-        _run("git", "-C", str(ROOT), "worktree", "add", "--force", "--detach", str(folder), commit)
-    _run(sys.executable, "-m", "venv", str(folder / ".venv"))
-    site = next((folder / ".venv" / "lib").glob("python*")) / "site-packages"
-    borrowed = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "borrowed.pth").write_text("\n".join(borrowed) + "\n")
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    env = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
-    editable = ["--no-build-isolation", "--no-deps", "--editable", str(folder)]
-    _run(*pip, *editable, **env)
-    done.touch()
-    return python
-
-
-def _run(*command: str, **env: str) -> None:
-    if subprocess.run(command, env={**os.environ, **env}).returncode:
-        raise SystemExit(f"error: this failed: {' '.join(command)}")
+    if not done.exists():
+        print(f"building {rev} in {folder}", file=sys.stderr, flush=True)
+        if not (folder / "pyproject.toml").exists():
+            add = ["worktree", "add", "--quiet", "--force", "--detach", str(folder), commit]
+            command("git", "-C", str(ROOT), *add)
+        editable = ["--no-build-isolation", "--no-deps", "--editable", str(folder)]
+        env = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
+        pip_install(borrowing(folder / ".venv"), *editable, **env)
+        done.touch()
+    return borrowing(folder / ".venv")
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -70,7 +71,7 @@ def record(results: Sequence[Result], full: bool) -> dict[str, Any]:
     return {
         "version": thresher.__version__,
         "commit": git("rev-parse", "--short=10", "HEAD"),
-        "committed": git("show", "-s", "--format=%cI", "HEAD"),
+        "committed": git("show", "-s", "--format=%cd", "--date=iso-local", "HEAD"),
         "changed": bool(git("status", "--porcelain", "--untracked-files=no", "--", "src", "cpp")),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "full": full,
@@ -87,7 +88,17 @@ def results_in(kept: dict[str, Any]) -> list[Result]:
 
 def file_of(kept: dict[str, Any], folder: Path = FOLDER) -> Path:
     """Return the file of a record: one for each machine and version."""
-    return folder / f"speed-{short_name(kept['machine'])}-{version_of(kept)}.json"
+    kind = "speed" if kept["full"] else "speed-quick"
+    return folder / f"{kind}-{short_name(kept['machine'])}-{version_of(kept)}.json"
+
+
+def read_all(full: bool, machine_name: str, folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """Return the records of one machine, by the dates of their commits."""
+    kept = [json.loads(file.read_text("utf-8")) for file in folder.glob("speed-*.json")]
+    chosen = [
+        one for one in kept if one["full"] == full and short_name(one["machine"]) == machine_name
+    ]
+    return sorted(chosen, key=lambda one: (one["committed"], one["date"]))
 
 
 def version_of(kept: dict[str, Any]) -> str:
@@ -111,7 +122,8 @@ def write(kept: dict[str, Any], file: Path) -> None:
 def git(*arguments: str) -> str:
     """Return what git prints; nothing where there is no git or no repository."""
     try:
-        run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+        env = {**os.environ, "TZ": "UTC"}  # dates of all machines are in the same zone
+        run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, env=env)
     except OSError:
         return ""
     return run.stdout.strip() if run.returncode == 0 else ""

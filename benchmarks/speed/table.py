@@ -90,4 +90,6 @@ def summary(results: Sequence[Result]) -> str:
         "skipped": sum(bool(result.skipped) for result in results),
         "failed": sum(bool(result.failed) for result in results),
     }
-    return f"{len(results)} lines: " + ", ".join(f"{n} {what}" for what, n in counts.items() if n)
+    return f"{len(results)} line{'s' * (len(results) != 1)}: " + ", ".join(
+        f"{n} {what}" for what, n in counts.items() if n
+    )

@@ -157,6 +157,7 @@ def test_the_file_is_named_by_machine_and_version(tmp_path):
         "version": "0.1.0",
         "commit": "abc",
         "changed": False,
+        "full": True,
     }
     assert results.file_of(kept, tmp_path).name == "speed-amd-epyc-2cores-0.1.0-abc.json"
 
@@ -193,4 +194,4 @@ def test_examples(module):
 
 def test_an_empty_summary():
     fake = SimpleNamespace(measured=True, reached=True, skipped="", failed="")
-    assert table.summary([fake]) == "1 lines: 1 reached"
+    assert table.summary([fake]) == "1 line: 1 reached"
