@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+LEAST = 0.5  # seconds of all repeats of a line
+
 
 @dataclass(frozen=True)
 class Timed:
@@ -94,13 +96,19 @@ def timed(call: Callable[[], Any]) -> Timed:
 def measure(line: Line, repeats: int = 5, limit: float = float("inf")) -> Measured:
     """Run both calls in turn, `repeats` times; keep the best seconds of each.
 
-    After `limit` seconds no further repeat begins, except that there are always two.
+    Fast calls are repeated more often, until all together took `LEAST` seconds. After `limit`
+    seconds no further repeat begins, except that there are always two.
     """
-    began = time.perf_counter()
+    began, total, done = time.perf_counter(), 0.0, 0
     ours = peer = Timed(float("inf"))
-    for repeat in range(repeats):
-        if repeat > 1 and time.perf_counter() - began > limit:
+    while done < repeats or total < LEAST:
+        if done > 1 and time.perf_counter() - began > limit:
             break
-        peer = min(peer, timed(line.peer), key=lambda run: run.seconds)
-        ours = min(ours, timed(line.ours), key=lambda run: run.seconds)
+        runs = timed(line.peer), timed(line.ours)
+        peer, ours = (min(pair, key=_seconds) for pair in zip((peer, ours), runs, strict=True))
+        total, done = total + sum(map(_seconds, runs)), done + 1
     return Measured(line, ours.seconds, peer.seconds, line.check(ours.value, peer.value))
+
+
+def _seconds(run: Timed) -> float:
+    return run.seconds

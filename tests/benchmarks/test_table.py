@@ -90,7 +90,7 @@ def test_nothing_is_written_if_a_line_failed(package, monkeypatch):
 def test_data_of_a_line_is_released_before_the_next(package, capsys):
     text = """
 import weakref
-from speed.line import Line
+from speed.line import Line, Timed
 class Data:
     pass
 def lines(full):
@@ -99,20 +99,24 @@ def lines(full):
         assert kept is None or kept() is None, "the data is still there"
         data = Data()
         kept = weakref.ref(data)
-        yield Line(f"line {k}", lambda d=data: None, lambda d=data: None, "peer", 0.0)
+        yield Line(f"line {k}", lambda d=data: Timed(1.0), lambda d=data: Timed(1.0), "peer", 0.0)
         del data
 """
     assert main(["--repeats", "1"], package("releasing", area=text)) == 0
     assert "3 lines: 3 reached" in capsys.readouterr().out
 
 
-def test_repeats_end_at_the_limit():
+def test_repeats_end_at_the_limit(monkeypatch):
     calls = []
-    line = Line("a", lambda: calls.append(1), lambda: Timed(0.1, None), "b", 1.0)
+    line = Line("a", lambda: calls.append(1), lambda: Timed(1.0, None), "b", 1.0)
     measure(line, repeats=5, limit=0.0)
     assert len(calls) == 2
     measure(line, repeats=5)
     assert len(calls) == 7
+    calls.clear()
+    monkeypatch.setattr("speed.line.LEAST", 9.5)
+    measure(line, repeats=5)
+    assert len(calls) == 10
 
 
 def test_areas_are_modules_with_lines(package):
