@@ -24,6 +24,7 @@ from typing import Any
 from speed import peers
 from speed.areas import areas, chosen, select
 from speed.environment import borrowing, command, pip_install
+from speed.line import MOST
 from speed.results import ROOT, git
 from speed.table import seconds
 
@@ -126,7 +127,7 @@ def _twice(area: str, name: str, both: tuple[Version, Version], repeats: int) ->
 
 def _measure(area: str, name: str, both: tuple[Version, Version], repeats: int) -> Compared:
     best, began, total, done = [float("inf")] * 2, time.perf_counter(), 0.0, 0
-    while done < repeats or total < LEAST:
+    while done < repeats or (total < LEAST and done < MOST):
         if done > 1 and time.perf_counter() - began > LIMIT:
             break
         for k in (0, 1) if done % 2 else (1, 0):  # neither is always the first

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-LEAST = 0.5  # seconds of all repeats of a line
+LEAST, MOST = 0.5, 1000  # seconds of all repeats of a line, and repeats to reach them
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def measure(line: Line, repeats: int = 5, limit: float = float("inf")) -> Measur
     """
     began, total, done = time.perf_counter(), 0.0, 0
     ours = peer = Timed(float("inf"))
-    while done < repeats or total < LEAST:
+    while done < repeats or (total < LEAST and done < MOST):
         if done > 1 and time.perf_counter() - began > limit:
             break
         runs = timed(line.peer), timed(line.ours)
