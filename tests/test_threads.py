@@ -7,7 +7,7 @@ import os
 import pytest
 
 from thresher import ParameterError, threads
-from thresher.threads import VARIABLES, available_threads, threads_for, threads_of
+from thresher.threads import VARIABLES, available_threads, jobs_of, threads_for, threads_of
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +38,11 @@ def test_the_environment_limits_threads(
     assert available_threads() == expected
     assert threads_of(-1) == expected
     assert threads_of(8) == 8  # what a user asks for
+
+
+def test_joblib_decides_what_none_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert [jobs_of(n) for n in (None, -1, 5)] == [None, 2, 5]
 
 
 def test_little_work_has_one_thread() -> None:

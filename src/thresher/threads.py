@@ -53,6 +53,17 @@ def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, available_threads() + 1 + int(n_jobs))
 
 
+def jobs_of(n_jobs: int | None, owner: str | None = None) -> int | None:
+    """Return `n_jobs` for joblib: None stays None, so that ``joblib.parallel_config`` counts.
+
+    Parameters
+    ----------
+    n_jobs, owner
+        As for `threads_of`.
+    """
+    return None if n_jobs is None else threads_of(n_jobs, owner)
+
+
 def threads_for(work: int, enough: int) -> int:
     """Return the number of threads for work whose results do not depend on it.
 
