@@ -22,6 +22,7 @@ import thresher
 from thresher import FTRLClassifier, TruncatedGradientClassifier, TruncatedGradientRegressor
 from thresher.estimators import __all__ as ESTIMATORS
 from thresher.rules import RULES, Parameter
+from thresher.rules.parameter import OF_CLASSIFIERS
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(400, 12))
@@ -35,7 +36,8 @@ def table(name: str) -> tuple[str, dict[str, Parameter]]:
     cls = getattr(thresher, name)
     parameters = dict(RULES[cls.rule].parameters)
     if cls.task == "regressor":
-        parameters.pop("class_weight", None)
+        for other in OF_CLASSIFIERS:
+            parameters.pop(other, None)
     return cls.task, parameters
 
 
