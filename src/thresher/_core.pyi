@@ -41,6 +41,11 @@ class Batch:
         Replace the labels and weights of the rows, and the units of their losses.
         """
 
+    def copy(self) -> Batch:
+        """
+        Return a batch of the same rows, which are not copied, with targets of its own.
+        """
+
 def sparse_batch(
     starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
     keys: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],

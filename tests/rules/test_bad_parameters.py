@@ -23,6 +23,7 @@ from thresher.estimators import __all__ as ESTIMATORS
 from thresher.health import DivergenceWarning
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 from thresher.rules import RULES, Parameter
+from thresher.rules.parameter import OF_CLASSIFIERS
 
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(40, 4))
@@ -34,7 +35,8 @@ def table(name: str) -> dict[str, Parameter]:
     """Return the parameters of an estimator, from the table of rules."""
     parameters = dict(RULES[getattr(thresher, name).rule].parameters)
     if name.endswith("Regressor"):
-        parameters.pop("class_weight", None)
+        for other in OF_CLASSIFIERS:
+            parameters.pop(other, None)
     return parameters
 
 

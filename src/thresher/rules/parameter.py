@@ -190,7 +190,10 @@ COMMON: dict[str, Parameter] = {
 }
 
 # Parameters that change neither the model nor what a model file or a checkpoint says of it.
-UNRECORDED = ("verbose",)
+UNRECORDED = ("n_jobs", "verbose")
+
+# Parameters that regressors do not have.
+OF_CLASSIFIERS = ("class_weight", "n_jobs")
 
 # Common parameters that rules without row-by-row learning do not have.
 ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
@@ -251,6 +254,27 @@ L2 = Parameter(
     high=1e30,
     fixes_units=True,
 )
+
+
+def jobs_for(when: str = "") -> Parameter:
+    """Return `n_jobs` of a rule whose outputs are separate in the case `when`; empty: always.
+
+    Examples
+    --------
+    >>> from thresher.rules.parameter import jobs_for
+    >>> jobs_for("with center=True").help
+    'Number of threads for several outputs (...) with center=True; -1 is all processors, ...'
+    """
+    case = f" {when}" if when else ""
+    return Parameter(
+        f"Number of threads for several outputs (more than two classes, or several labels){case}; "
+        f"-1 is all processors, None is one. The result is the same for any number.",
+        None,
+        kind="integer",
+        low=-1,
+        high=1024,
+        optional=True,
+    )
 
 
 TARGET_NNZ = Parameter(
