@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher import ParameterError, _core, rules
+from thresher import _core, rules
 from thresher.data import as_batch
 from thresher.rules import core_args
 from thresher.training.lanes import (
@@ -19,7 +19,6 @@ from thresher.training.lanes import (
     bytes_per_feature,
     make_lanes,
     split_by_clock,
-    threads_of,
 )
 
 ROWS, WIDTH, CLOCKS = 90, 12, 3
@@ -102,15 +101,6 @@ def test_every_lane_is_in_one_part(clocks: list[int], parts: int) -> None:
     shares = split_by_clock(clocks, parts)
     assert sorted(lane for share in shares for lane in share) == list(range(len(clocks)))
     assert max(map(len, shares)) <= 1 + 1.2 * len(clocks) / min(parts, max(len(clocks), 1))
-
-
-def test_n_jobs_means_the_same_as_in_scikit_learn() -> None:
-    assert threads_of(None) == 1
-    assert threads_of(3) == 3
-    assert threads_of(-1) >= 1
-    for bad in (0, True, 1.5, "2"):
-        with pytest.raises(ParameterError, match="n_jobs must be"):
-            threads_of(bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("store", ["dense", "hashed"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.errors import ParameterError
+from thresher.threads import threads_of
 
 _UNEVEN = 1.1  # a part may exceed its equal share by this factor to keep a clock in one part
 _SAMPLED = 240  # lanes whose memory is measured; it is extrapolated to more lanes
@@ -267,24 +266,6 @@ class LaneTeam:
         for values, share in zip(found, self._members, strict=True):
             out[:, share] = values
         return out
-
-
-def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
-    """Return the number of threads: 1 for None, the number of available processors for -1.
-
-    `owner` is the function that takes `n_jobs`, for the message.
-    """
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ParameterError(
-            owner=owner,
-            parameter="n_jobs",
-            value=n_jobs,
-            allowed="None, at least 1, or -1 for all",
-        )
-    processors = len(os.sched_getaffinity(0))
-    return int(n_jobs) if n_jobs > 0 else max(1, processors + 1 + int(n_jobs))
 
 
 def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
