@@ -329,6 +329,7 @@ NB_MODULE(_core, m) {
   bindings::bind_discovery(m);
   bindings::bind_lanes(m);
   bindings::bind_one_row(m);
+  bindings::bind_predict(m);
   bindings::bind_readers(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);

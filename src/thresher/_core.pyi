@@ -964,6 +964,61 @@ class LearnerRow(RowScores):
         the general way. `attributes`: of the estimator, whose parameters must not have changed.
         """
 
+class Scorer:
+    """Predicts rows by the weights of a model."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        intercepts: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        width: int,
+        level: str = "auto",
+    ) -> None: ...
+    @property
+    def is_table(self) -> bool:
+        """Whether it has a table of all weights."""
+
+    @property
+    def bytes(self) -> int:
+        """Its memory, in bytes."""
+
+    def sparse(
+        self,
+        starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        keys: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int = 1,
+        ignores: bool = False,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Return the raw predictions of CSR rows, one column for each output. ignores: features
+        that the model does not have are no error.
+        """
+
+    def batch(
+        self, batch: Batch, threads: int = 1, ignores: bool = False
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Do the same for a batch of CSR rows."""
+
+    def dense(
+        self,
+        rows: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        threads: int = 1,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Return the raw predictions of the rows of an array in C order or in Fortran order.
+        """
+
 class WantedNames:
     """Features whose names are wanted."""
 

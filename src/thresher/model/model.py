@@ -25,7 +25,7 @@ from thresher.model.frames import rows_of_frame
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.model.one_row import OneRowPredictions, rows_for
-from thresher.model.predict import RawPredictor
+from thresher.model.predict import predictor_of
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -261,7 +261,7 @@ class Model(OneRowPredictions):
         if is_source(X):
             found = [raw for _, raw in self.raw_blocks(X)]
             return np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
-        return RawPredictor(self).of_matrix(X)
+        return predictor_of(self).of_matrix(X)
 
     def raw_blocks(
         self, source: Source, labelled: bool = False
@@ -277,7 +277,7 @@ class Model(OneRowPredictions):
         labelled : bool
             Whether rows without a label are left out, if the source leaves out bad lines.
         """
-        predictor = RawPredictor(self)
+        predictor = predictor_of(self)
         kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
         for block in source.plain.blocks(dtype="float64", kinds=kinds, labelled=labelled):
             yield block, predictor.of_block(block)

@@ -12,6 +12,7 @@ from thresher.data.dict_rows import DictReading, DictRows, plain
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, probabilities, values
+from thresher.model.predict import KEPT
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
@@ -142,7 +143,8 @@ class OneRowPredictions:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields, without what is computed again when used."""
-        return {name: value for name, value in vars(self).items() if name != "_one_row"}
+        kept = ("_one_row", KEPT)
+        return {name: value for name, value in vars(self).items() if name not in kept}
 
 
 def reading_of(model: Model) -> DictReading:
