@@ -137,7 +137,7 @@ class MatrixSource:
     """
 
     rereadable, named, traced, shuffles = True, False, False, True
-    keeps_names = collects_names = False
+    keeps_names = False
     bits: int | None = None
     size: int | None = None
     distinct: int | None = None

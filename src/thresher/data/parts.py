@@ -78,6 +78,8 @@ class Part(ABC):
         Called from time to time while waiting for rows; an error that it raises ends the reading.
     columns, labels_given : tuple of str, bool
         For a frame: the columns of features, and whether labels are an array beside it.
+    collector : _core.FirstNames or None
+        Takes names when rows are first read, if the part keeps the rows then.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Part(ABC):
     waiting: Callable[[], None] | None = None
     columns: tuple[str, ...] = ()
     labels_given: bool = False
+    collector: _core.FirstNames | None = None
 
     @property
     def size(self) -> int | None:

@@ -264,8 +264,8 @@ class _ShuffledPart(SourcePart):
     def _read(self, wanted: BlockRequest) -> Buckets:
         source, digest, before = self.source, 0, None
         names: bool | _core.FirstNames = self.path is not None and source.named
-        if isinstance(wanted.names, _core.FirstNames) and not names:
-            names = wanted.names
+        if self.path is None and self.collector is not None:
+            names = self.collector
         if self.path is not None:  # the header of the cache has the words
             self.words.set(words_of(source))
         dealer = _Dealer(self)

@@ -175,6 +175,7 @@ def fit(
     seed = spec.seed(source, run)
     dtype = core_args.rows_dtype(spec.rule, spec.params)
     source = shuffled_rows(source, spec.params["shuffle"], seed, dtype, run.observer)
+    first_names = collector(source) if run.names else None
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
@@ -190,7 +191,7 @@ def fit(
         valid=valid,
         order=OrderWatch(),
     )
-    trainer.first_names = collector(source) if run.names else None
+    trainer.first_names = first_names
     trainer.passes_before = 0 if before is None else before.passes
     if valid is not None and not valid.rereadable and plan.passes > 1:
         raise ReadOnceError(

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.matrix_source import MatrixSource
 from thresher.model.name_arrays import NameArrays
 
 if TYPE_CHECKING:
     from thresher.data.block import Position
-    from thresher.data.matrix_source import MatrixSource
     from thresher.data.source import Source
     from thresher.training.fitted import FittedState
     from thresher.training.trainer import Trainer
@@ -26,9 +26,14 @@ def collector(source: Source | MatrixSource) -> _core.FirstNames | None:
 
     Text that is read only once has its names in the blocks instead; see `NameCache`.
     """
-    if not source.named or not source.rereadable or not source.collects_names:
+    if isinstance(source, MatrixSource) or not (source.named and source.rereadable):
         return None
-    return _core.FirstNames(source.bits or 0, MOST_BYTES)
+    if not source.collects_names:
+        return None
+    first = _core.FirstNames(source.bits or 0, MOST_BYTES)
+    for part in source.parts:
+        part.collector = first
+    return first
 
 
 def requested(trainer: Trainer, position: Position | None) -> bool | str | _core.FirstNames:
