@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from thresher.cli.render.warning_sink import say
 from thresher.data.source import Source
 from thresher.losses import REGRESSOR_LOSSES
-from thresher.overview.label_choice import separator_of
 
 Options = TypeVar("Options")
 
@@ -34,6 +33,8 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
     if not words:
         return options
     tell(f"the labels are words, such as {_listed(words)}: each different word is a class")
+    from thresher.overview.label_choice import separator_of  # imports much
+
     separator = separator_of(words)
     if separator:
         say(
