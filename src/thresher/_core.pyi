@@ -1042,6 +1042,26 @@ class WantedNames:
     @property
     def found(self) -> dict[int, bytes]: ...
 
+class FirstNames:
+    """
+    The first name of each feature, collected by readers while they read.
+    `bits`: of the readers. If they need more than `most_bytes`, all names are dropped.
+    """
+
+    def __init__(self, bits: int = 0, most_bytes: int = 67108864) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def full(self) -> bool:
+        """Whether the names were dropped."""
+
+    def of(
+        self, keys: NDArray[numpy.uint64]
+    ) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64], NDArray[numpy.uint8]]:
+        """
+        Return those of these features, in increasing order, that have names; the end of each
+        name; and all names joined.
+        """
+
 class NameTable:
     """The names of all features seen, except those removed by retain()."""
 
@@ -1080,6 +1100,7 @@ class Reader:
         names: bool = False,
         names_again: bool = False,
         wanted: WantedNames | None = None,
+        first: FirstNames | None = None,
         sketch: bool = False,
         keep_going: bool = True,
         threads: int = 1,
@@ -1093,7 +1114,7 @@ class Reader:
         """
         Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The
         source is at position `offset`. While `next` waits for threads, it regularly calls
-        `waiting`, and passes on its errors.
+        `waiting`, and passes on its errors. `first` takes the names of each block returned.
         """
 
     def next(self) -> Block | None:

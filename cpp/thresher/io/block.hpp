@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "thresher/core/batch.hpp"
+#include "thresher/io/first_names.hpp"
 
 namespace thresher::io {
 
@@ -53,6 +54,7 @@ struct Block {
 
   std::vector<BadLine> bad;
   std::vector<Name> names;           // if requested: each name at least once per file
+  NameList first_names;              // if requested: each name at least once per file
   std::vector<std::string> spaces;   // with interactions: each namespace at least once per file
   std::vector<std::uint8_t> sketch;  // if requested: of the keys before folding (sketch.hpp)
 

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "thresher/io/first_names.hpp"
 #include "thresher/io/parser.hpp"
 
 namespace thresher::io {
@@ -15,11 +18,15 @@ namespace thresher::io {
 class Names {
  public:
   explicit Names(const Options& options)
-      : on_(options.names), again_(options.names_again), wanted_(options.wanted) {}
+      : on_(options.names), again_(options.names_again), wanted_(options.wanted) {
+    if (options.first) first_ = options.first, reported_.emplace(options.bits);
+  }
 
-  void begin(std::vector<Name>& names) {
-    names_ = &names;
-    if (on_ && (again_ || recent_.empty())) {
+  void begin(Block& block) {
+    names_ = &block.names, list_ = &block.first_names;
+    if (first_) {
+      on_ = !first_->full();
+    } else if (on_ && (again_ || recent_.empty())) {
       recent_.assign(slots, 0);
       recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     }
@@ -31,6 +38,7 @@ class Names {
   bool wants(std::uint64_t key, std::uint64_t folded) {
     if (!on_) [[likely]]
       return false;
+    if (reported_) return reported_->is_new(folded);
     std::uint64_t& recent = recent_[key % slots];
     if (recent == key) return false;  // the common case, and faster than a lookup in the set
     recent = key;
@@ -39,6 +47,11 @@ class Names {
 
   template <class... Parts>
   void add(std::uint64_t folded, std::string_view space, std::string_view name, Parts... others) {
+    if (first_) {
+      if constexpr (sizeof...(others) == 0) list_->add(folded, space, name);
+      else list_->add(folded, space, name, '*', others...);
+      return;
+    }
     std::string text(space);
     text += name;
     if constexpr (sizeof...(others) != 0) {
@@ -53,7 +66,10 @@ class Names {
 
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
+  std::shared_ptr<const FirstNames> first_;
+  std::optional<ReportedKeys> reported_;  // with `first_`
   std::vector<Name>* names_ = nullptr;
+  NameList* list_ = nullptr;
   std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits
 };
 

@@ -41,7 +41,7 @@ class Vw final : public Parser {
 
   void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) override {
     assembly_.begin(text, std::move(storage), block);
-    names_.begin(block.names);
+    names_.begin(block);
     new_spaces_ = &block.spaces;
     if (narrow_ && single_) rows<std::int32_t, float>(text);
     else if (narrow_) rows<std::int32_t, double>(text);

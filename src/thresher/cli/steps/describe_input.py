@@ -11,7 +11,6 @@ from thresher.cli.render.warning_sink import say
 from thresher.data.parts import TextPart
 from thresher.data.source import Source
 from thresher.losses import REGRESSOR_LOSSES
-from thresher.overview.label_choice import separator_of
 
 Options = TypeVar("Options")
 
@@ -42,6 +41,8 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
     if not words:
         return options
     tell(f"the labels are words, such as {_listed(words)}: each different word is a class")
+    from thresher.overview.label_choice import separator_of  # imports much
+
     separator = separator_of(words)
     if separator:
         say(
