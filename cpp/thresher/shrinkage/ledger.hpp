@@ -42,6 +42,19 @@ class Ledger {
     if (with_l2_) B_.push_back(B_now_);
   }
 
+  // The same without l2, if all events subtract a: Q_e is e a, rounded once. So a reader may
+  // compute it instead of reading it here.
+  void record_even(double a) {
+    Q_.push_back(even_Q(Q_.size(), a));
+    if (with_sums_) F_before_.push_back(F_), G_before_.push_back(G_);
+  }
+  static double even_Q(std::uint64_t e, double a) { return static_cast<double>(e) * a; }
+
+  // After a state was restored: in older states the amounts were added one by one.
+  void make_even(double a) {
+    for (std::size_t e = 0; e < Q_.size(); ++e) Q_[e] = even_Q(e, a);
+  }
+
   // At the end of a step: adds its iterate to the sums.
   void count_step() {
     if (with_sums_) F_ += B_now_, G_ += B_now_ * Q_.back();
