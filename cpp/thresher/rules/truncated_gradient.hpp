@@ -88,8 +88,8 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
         });
         return;
       }
-      if (plain_l1_ && is_even()) {  // the fast path: soft threshold, all in registers
-        use([w_row = row.w.data(), a = amount(), Q_now = ledger().Q()](
+      if (plain_l1_ && ledger().even()) {  // the fast path: soft threshold, all in registers
+        use([w_row = row.w.data(), a = ledger().even_amount(), Q_now = ledger().Q()](
                 std::size_t k, const Four<Cell>& cells,
                 const Pack<Real>& x) __attribute__((always_inline)) {
           const Pack<Real> w = soft(half<0>(cells), even_debt<Real>(half<1>(cells), a, Q_now));

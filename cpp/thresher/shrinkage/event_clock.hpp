@@ -11,9 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <type_traits>
 
-#include "thresher/core/archive.hpp"
 #include "thresher/rules/rule.hpp"
 #include "thresher/schedule/rate.hpp"
 #include "thresher/schedule/relative_rate.hpp"
@@ -76,10 +74,7 @@ class EventClock {
     last_eta_ = eta_;
     if (--until_event_ == 0) {
       until_event_ = K_;
-      if (has_events_) {
-        if (is_even() && l2_ == 0) ledger_.record_even(amount());
-        else ledger_.record(amount(), factor());
-      }
+      if (has_events_) ledger_.record(amount(), factor());
     }
     ++t_;
     g_.count_step(t_);
@@ -124,8 +119,6 @@ class EventClock {
     io(t_), io(until_event_), io(eta_), io(eta_bias_), io(last_eta_);
     if (until_event_ < 1 || until_event_ > K_)
       throw std::invalid_argument("the learner state is damaged");
-    if constexpr (std::is_same_v<Archive, Restorer>)
-      if (is_even() && l2_ == 0) ledger_.make_even(amount());
   }
   template <class Archive>
   void archive_norms(Archive& io) {
