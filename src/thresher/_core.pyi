@@ -4,7 +4,7 @@ The native core: batches of rows, and learners that learn from them row by row.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -1779,4 +1779,25 @@ def standardise(
     states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.
     labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.
     Return the position after the last row done.
+    """
+
+@overload
+def class_runs(
+    codes: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    classes: int,
+) -> tuple: ...
+@overload
+def class_runs(
+    codes: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    classes: int,
+) -> tuple:
+    """
+    Return the runs of equal codes, which are below `classes`.
+
+    For each code its rows, its longest run, and where that begins; the number of runs; the
+    lengths of the first and of the last run.
     """

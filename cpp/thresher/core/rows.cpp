@@ -12,6 +12,15 @@ void fetch(const T* from, const T* to) {
   for (to = std::min(to, from + 32 * line); from < to; from += line) __builtin_prefetch(from);
 }
 
+// The largest key as an unsigned number: a negative key becomes huge.
+template <class Key>
+std::uint64_t largest(const Key* keys, std::size_t n) {
+  using Unsigned = std::make_unsigned_t<Key>;
+  Unsigned found = 0;
+  for (std::size_t k = 0; k < n; ++k) found = std::max(found, static_cast<Unsigned>(keys[k]));
+  return static_cast<std::uint64_t>(static_cast<std::make_signed_t<Unsigned>>(found));
+}
+
 }  // namespace
 
 template <class Real>
@@ -94,13 +103,17 @@ void Rows<Real>::stage_sparse(const Key* keys) {
   if (same_) x_ = same_ + begin_;
   else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
   set_keys(keys);
-  if (distinct_) return;
-  if (!increasing_) {
-    merge(keys);
-  } else if (width_ && count_ > 0) {
-    check_key(static_cast<std::int64_t>(keys[0]));
-    check_key(static_cast<std::int64_t>(keys[count_ - 1]));
+  if (distinct_ || count_ == 0) return;
+  if (increasing_) {
+    if (width_) {
+      check_key(static_cast<std::int64_t>(keys[0]));
+      check_key(static_cast<std::int64_t>(keys[count_ - 1]));
+    }
+    return;
   }
+  if (width_ && largest(keys, count_) >= width_)
+    for (std::size_t k = 0; k < count_; ++k) check_key(static_cast<std::int64_t>(keys[k]));
+  if (repeated_.among(keys, count_)) merge(keys);
 }
 
 template <class Real>
@@ -130,7 +143,6 @@ void Rows<Real>::merge(const Key* keys) {
   }();
   merged.clear();
   for (std::size_t k = 0; k < count_; ++k) {
-    if (width_) check_key(static_cast<std::int64_t>(keys[k]));
     std::size_t slot =
         (static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
     while (places_[slot] != 0 && merged[places_[slot] - 1] != keys[k])

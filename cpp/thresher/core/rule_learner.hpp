@@ -176,7 +176,9 @@ class RuleLearner final : public WithAbilities<R> {
 
   std::int64_t nonzeros(bool average) const override {
     const Store<Cell>& store = cells_.store;
-    return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
+    if constexpr (requires { rule_.nonzeros_among(store.data(), std::size_t{0}); })
+      return rule_.nonzeros_among(store.data(), store.width());
+    else return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
                    : store.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
   }
   std::size_t bytes() const override { return cells_.store.bytes(); }

@@ -120,6 +120,12 @@ class Targets(Sequence[NDArray[np.float64]]):
         if weights is not None and not weights.any():
             return 0.0
         if self.values is not None:
+            if weights is None and self.rows:
+                bounds = np.array([self.values.min(), self.values.max()])
+                high = self.values == bounds[1]
+                if (high | (self.values == bounds[0])).all():  # two classes
+                    found = losses(np.zeros(2), bounds)
+                    return float(found[0] + np.mean(high) * (found[1] - found[0]))
             return float(np.average(losses(np.zeros(self.rows), self.values), weights=weights))
         low, high = losses(np.zeros(2), np.array([self.low, 1.0]))
         share = float(np.average(np.diff(self.starts), weights=weights)) / self.outputs
