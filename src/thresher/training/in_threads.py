@@ -32,6 +32,22 @@ def in_threads(act: Callable[[Item], Result], items: Sequence[Item], threads: in
     threads = min(threads, len(items))
     if threads < 2:
         return [act(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         futures = [pool.submit(act, item) for item in items]
+    finally:
+        _finish(pool)
     return [future.result() for future in futures]
+
+
+def _finish(pool: ThreadPoolExecutor) -> None:
+    """Wait for all calls. Ctrl-C interrupts the wait, so it is repeated, and then raised."""
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            pool.shutdown()
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
