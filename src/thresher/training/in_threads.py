@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -32,22 +36,23 @@ def in_threads(act: Callable[[Item], Result], items: Sequence[Item], threads: in
     threads = min(threads, len(items))
     if threads < 2:
         return [act(item) for item in items]
-    pool = ThreadPoolExecutor(threads)
-    try:
+    with _later_interrupts(), ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(act, item) for item in items]
-    finally:
-        _finish(pool)
     return [future.result() for future in futures]
 
 
-def _finish(pool: ThreadPoolExecutor) -> None:
-    """Wait for all calls. Ctrl-C interrupts the wait, so it is repeated, and then raised."""
-    interrupt: KeyboardInterrupt | None = None
-    while True:
-        try:
-            pool.shutdown()
-            break
-        except KeyboardInterrupt as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
+@contextmanager
+def _later_interrupts() -> Iterator[None]:
+    """Handle Ctrl-C at the end of the block: it must not interrupt the wait for the threads."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        before(*caught[0])
