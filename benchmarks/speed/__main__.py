@@ -75,7 +75,8 @@ def main(arguments: Sequence[str] | None = None, package: str = "speed") -> int:
     if not found:
         print(f"error: no line has {' or '.join(options.only) or 'been found'}", file=sys.stderr)
         return 1
-    print(f"{table.text(found)}\n\n{table.summary(found)}")
+    took = time.perf_counter() - began
+    print(f"{table.text(found)}\n\n{table.summary(found)}; measured in {took:.0f} s")
     kept = results.record(found, options.full)
     if options.json:
         results.write(kept, options.json)

@@ -18,9 +18,9 @@ from speed import __main__ as bench
 from speed import results
 from speed.environment import borrowing, command, pip_install
 from speed.machine import machine, short_name
+from speed.page import PICTURE
 from speed.results import ROOT, Result, git, results_in, version_of
 
-PICTURE = ROOT / "docs" / "plots" / "speed-history.svg"
 ASV = ROOT / "build" / "asv"
 ASV_RESULTS = ROOT / "benchmarks" / "results" / "asv"
 ASV_VERSION = "asv>=0.6.4"

@@ -10,6 +10,8 @@ from speed import table
 from speed.results import ROOT, results_in, version_of
 
 PAGE = ROOT / "docs" / "speed.md"
+PICTURE = ROOT / "docs" / "plots" / "speed-history.svg"
+HISTORY = ("![The ratios of all versions that were measured](plots/speed-history.svg)", "")
 BEGIN, END = "<!-- made by make bench-full -->", "<!-- end of what make bench-full makes -->"
 
 
@@ -37,6 +39,7 @@ def section(kept: dict[str, Any]) -> str:
             "",
             f"{table.summary(results)}.",
             "",
+            *(HISTORY if PICTURE.exists() else ()),
             END,
         ]
     )

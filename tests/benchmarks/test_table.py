@@ -39,7 +39,7 @@ def test_a_run_prints_a_table_and_writes_json(package, tmp_path, capsys):
     assert "the loop (the unit)" in out
     assert "skipped: nobody is not installed" in out
     assert "skipped: a_peer_that_nobody_has is not installed; make bench-peers" in out
-    assert out.endswith("5 lines: 2 reached, 1 not reached, 2 skipped\n")
+    assert out.splitlines()[-1].startswith("5 lines: 2 reached, 1 not reached, 2 skipped; measured")
     assert "good: fit of small rows: 4.50x (must: 4.5x)" in err
     kept = json.loads(file.read_text())
     assert kept["full"] is False
@@ -128,7 +128,8 @@ def test_areas_are_modules_with_lines(package):
         list(lines_of("absent", False, name))
 
 
-def test_the_page_keeps_the_text_around_the_table(tmp_path):
+def test_the_page_keeps_the_text_around_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "PICTURE", tmp_path / "history.svg")
     found = [
         results.Result("fit", "fit a|b", "peer 1", 2.0, False, 1.0, 3.0, 3.0, True, "same loss"),
         results.Result("fit", "absent", skipped="no peer"),
@@ -145,6 +146,9 @@ def test_the_page_keeps_the_text_around_the_table(tmp_path):
     assert "| fit a\\|b | 1.00 s | 3.00 s | 3.00x | 2x | yes | peer 1 | same loss |" in written
     assert f"scikit-learn {kept['peers']['scikit-learn']}" in written
     assert kept["machine"]["cpu"] in written
+    assert "speed-history" not in written
+    page.PICTURE.touch()
+    assert "plots/speed-history.svg" in page.section(kept)
     file.write_text("no marks")
     with pytest.raises(ValueError, match="no lines"):
         page.write_page(kept, file)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import pickle
+import time
 from typing import Any
 
 import numpy as np
@@ -113,6 +115,24 @@ def test_threads_are_used(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == {3}
 
 
+def test_the_number_of_threads_may_change_while_training_continues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def spied(act: Any, items: Any, threads: int) -> list[Any]:
+        asked.append(threads)
+        return in_threads(act, items, threads)
+
+    monkeypatch.setattr("thresher.training.separate_outputs.in_threads", spied)
+    clf = MarginPerceptronClassifier(n_jobs=2).partial_fit(X, Y, classes=range(CLASSES))
+    clf.set_params(n_jobs=3).partial_fit(X, Y)
+    clf = pickle.loads(pickle.dumps(clf)).partial_fit(X, Y)
+    clf.set_params(n_jobs=None, warm_start=True, passes=1).fit(X, Y)
+    clf.set_params(n_jobs=4).fit(X, Y)
+    assert list(dict.fromkeys(asked)) == [2, 3, 1, 4]
+
+
 @pytest.mark.parametrize("n_jobs", [None, 3])
 def test_a_bad_row_stops_all_outputs_before_it(n_jobs: int | None) -> None:
     batch = as_batch(np.ones((6, 2), np.float32))
@@ -160,3 +180,36 @@ def test_all_calls_finish_before_the_first_error_is_raised() -> None:
         in_threads(act, range(5), 3)
     assert sorted(done) == [0, 3, 4]
     assert in_threads(act, [], 3) == []
+
+
+def test_on_ctrl_c_all_calls_finish_first() -> None:
+    done = []
+
+    def act(item: int) -> None:
+        if item == 0:
+            _thread.interrupt_main()
+        time.sleep(0.05)
+        done.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(act, range(6), 2)
+    assert sorted(done) == list(range(6))
+
+
+def test_on_ctrl_c_all_outputs_learn_the_rows_once() -> None:
+    clf = MarginPerceptronClassifier(n_jobs=2).fit(X, Y)
+    outputs: Any = clf._fitted.outputs
+    before = [learner.steps for learner in outputs]
+
+    class Interrupting:
+        """Targets that press Ctrl-C when the second output asks for them."""
+
+        def __getitem__(self, output: int) -> np.ndarray:
+            if output == 1:
+                _thread.interrupt_main()
+                time.sleep(0.05)
+            return np.where(output == Y, 1.0, -1.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        outputs.learn(as_batch(X), Interrupting(), None, None, 0, ROWS)
+    assert [learner.steps for learner in outputs] == [steps + ROWS for steps in before]

@@ -127,6 +127,8 @@ class Specification:
             params = {**params, **({"store": "hashed"} if params.get("store") == "dense" else {})}
         if before is not None:
             given["standardised"] = before.standardised
+            if "n_jobs" in self.params:  # it may change while training continues
+                params["n_jobs"] = self.params["n_jobs"]
         return TrainingPlan.resolve(self.rule, self.task, params, source, owner=self.owner, **given)
 
     def records(self, plan: TrainingPlan, before: FittedState | None) -> Records:

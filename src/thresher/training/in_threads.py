@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -32,6 +36,23 @@ def in_threads(act: Callable[[Item], Result], items: Sequence[Item], threads: in
     threads = min(threads, len(items))
     if threads < 2:
         return [act(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
+    with _later_interrupts(), ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(act, item) for item in items]
     return [future.result() for future in futures]
+
+
+@contextmanager
+def _later_interrupts() -> Iterator[None]:
+    """Handle Ctrl-C at the end of the block: it must not interrupt the wait for the threads."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        before(*caught[0])

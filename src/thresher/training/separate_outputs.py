@@ -29,10 +29,16 @@ class SeparateOutputs(Outputs):
     ----------
     factory : OutputsFactory
     count : int
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Number of threads that learn, as `n_jobs` of estimators.
     """
 
     def __init__(self, factory: OutputsFactory, count: int) -> None:
         self.factory, self.full, self.scale = factory, set(), factory.scale()
+        self.n_jobs: int | None = factory.params.get("n_jobs")
         numbers, words = factory.parameters()
         core = RULES[factory.rule].core
         self.learners = [
@@ -42,11 +48,6 @@ class SeparateOutputs(Outputs):
 
     def __len__(self) -> int:
         return len(self.learners)
-
-    @property
-    def threads(self) -> int:
-        """Number of threads that learn."""
-        return threads_of(self.factory.params.get("n_jobs"))
 
     def __iter__(self) -> Iterator[_core.Learner]:
         return iter(self.learners)
@@ -85,7 +86,7 @@ class SeparateOutputs(Outputs):
         row: int = 0,
     ) -> None:
         """Learn, `n_jobs` outputs at a time; on Ctrl-C, all outputs finish these rows first."""
-        threads = 1 if self.scale is not None else min(self.threads, len(self))
+        threads = 1 if self.scale is not None else min(threads_of(self.n_jobs), len(self))
         reached, lock = [first] * len(self), Lock()
 
         def advance(output: int, last: int) -> None:

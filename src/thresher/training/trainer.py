@@ -111,6 +111,7 @@ class Trainer:
         self.records.steps = self.outputs.steps
         if isinstance(self.outputs, SeparateOutputs):
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
+            self.outputs.n_jobs = plan.params.get("n_jobs")
         self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # after the last block learned in this pass
         self.passes_before = self.rows_of_pass = 0  # passes of the fit that this one continues
