@@ -84,6 +84,18 @@ class LazyWeights {
     return found;
   }
 
+  // Tests whether the weight of a cell is 0. A copy of what it needs stays in registers; valid until
+  // the next step.
+  auto zero_test() const
+    requires(!Averaged)
+  {
+    return [this, plain = plain_l1_, Q = ledger().Qs(), Q_now = ledger().Q()](
+               const Cell& cell) __attribute__((always_inline)) {
+      if (!plain) return weight(cell) == 0.0;
+      return std::fabs(cell.first()) <= static_cast<Real>(Q_now - Q[cell.second()]);
+    };
+  }
+
   bool valid(const Cell& cell) const { return unpack(cell).second <= ledger().now(); }
 
   // ---- sweeps --------------------------------------------------------------------------------

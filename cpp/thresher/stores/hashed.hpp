@@ -207,11 +207,13 @@ class HashedStore {
           mask(array.size() - 2),
           shift(64 - std::countr_one(mask)) {}
 
-    std::uint64_t home(std::uint64_t mixed) const { return (mixed >> shift) + (mixed != empty); }
+    [[gnu::always_inline]] std::uint64_t home(std::uint64_t mixed) const {
+      return (mixed >> shift) + (mixed != empty);
+    }
 
     // The slot of `wanted`, or the empty slot for it; the search starts at `place`. An empty slot
     // has key 0 (`empty`).
-    std::uint64_t probe(std::uint64_t place, std::uint64_t wanted) const {
+    [[gnu::always_inline]] std::uint64_t probe(std::uint64_t place, std::uint64_t wanted) const {
       // The first step has no branch: in a table that is a third full, one key in ten takes it.
       const std::uint64_t next = (place & mask) + 1;
       place ^= (place ^ next) & -std::uint64_t{other(place, wanted)};
@@ -221,7 +223,7 @@ class HashedStore {
 
     // Whether the slot has another key. The minimum is 0 if one of them is 0: two branches would be
     // mispredicted more often than one.
-    bool other(std::uint64_t place, std::uint64_t wanted) const {
+    [[gnu::always_inline]] bool other(std::uint64_t place, std::uint64_t wanted) const {
       return std::min(slots[place].key ^ wanted, slots[place].key) != 0;
     }
 
@@ -240,19 +242,27 @@ class HashedStore {
     return slots_[i].key != empty || (i == 0 && !(slots_[0].cell == Cell{}));
   }
 
+  // dead.now() is a faster test, which is valid until the next step; not every rule has one.
+  template <class Dead>
+  static auto snapshot(const Dead& dead) {
+    if constexpr (requires { dead.now(); }) return dead.now();
+    else return [&dead](const Cell& cell) { return dead(cell); };
+  }
+
   // The new table is at most a third full: the number of cells can at least double before the next
   // rebuild. Slots are ordered by home(key) in both tables, so one is read and the other is written
   // from front to back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
-    const auto is_kept = [&](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
-      return std::uint64_t{slot.key != empty} & std::uint64_t{!dead(slot.cell)};
+    const auto is_dead = snapshot(dead);
+    const auto is_kept = [=](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
+      return std::uint64_t{slot.key != empty} & std::uint64_t{!is_dead(slot.cell)};
     };
     std::uint64_t kept = 0;
     for (std::uint64_t i = 1; i < slots_.size(); ++i) kept += is_kept(slots_[i]);
     ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (kept + more))) + 1);
     std::swap(old, slots_);
-    if (!dead(old[0].cell)) slots_[0] = old[0];
+    if (!is_dead(old[0].cell)) slots_[0] = old[0];
     used_ = kept;
     const Table table(slots_);
     // First lists the slots to keep, a block at a time: a branch per slot would be mispredicted.
