@@ -177,8 +177,9 @@ class RuleLearner final : public WithAbilities<R> {
       return rule_.nonzeros_among(store.data(), store.width());
     else if constexpr (requires { rule_.zero_test(); })
       return store.count([zero = rule_.zero_test()](const Cell& cell) { return !zero(cell); });
-    else return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
-                   : store.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
+    else
+      return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
+                     : store.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
   }
   std::size_t bytes() const override { return cells_.store.bytes(); }
 

@@ -217,10 +217,8 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
   auto dead_test() const
     requires(!Averaged)
   {
-    return [this, zero = this->zero_test(), certifies = certificate_.kept()](
-               const Cell& cell) __attribute__((always_inline)) {
-      return certifies ? dead(cell) : zero(cell);
-    };
+    return [this, zero = this->zero_test(), certifies = certificate_.kept()](const Cell& cell)
+               __attribute__((always_inline)) { return certifies ? dead(cell) : zero(cell); };
   }
 
   // ---- the regret certificate ----------------------------------------------------------------

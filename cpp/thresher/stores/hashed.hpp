@@ -107,7 +107,6 @@ class HashedStore {
     used_ += inserted;
   }
 
-
   void put(std::uint64_t key, const Cell& cell) {
     reserve(1, [](const Cell&) { return false; });
     const Table table(slots_);
