@@ -38,7 +38,7 @@ class RepeatedKeys {
   }
 
  private:
-  static constexpr std::size_t smallest = 4096;           // entries: 16 KiB
+  static constexpr std::size_t smallest = 4096;              // entries: 16 KiB
   static constexpr std::size_t most = std::size_t{1} << 28;  // keys; longer rows are sorted
 
   template <class Key>

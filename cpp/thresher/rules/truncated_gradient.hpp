@@ -213,6 +213,14 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
     else return !certificate_.kept() || pulls(cell) == 0.0;
   }
 
+  // The same as a function object; see zero_test().
+  auto dead_test() const
+    requires(!Averaged)
+  {
+    return [this, zero = this->zero_test(), certifies = certificate_.kept()](const Cell& cell)
+               __attribute__((always_inline)) { return certifies ? dead(cell) : zero(cell); };
+  }
+
   // ---- the regret certificate ----------------------------------------------------------------
 
   bool certifies() const { return certificate_.kept(); }

@@ -68,20 +68,34 @@ class LazyWeights {
     std::size_t k = 0;
     std::int64_t found = 0;
     if (plain_l1_ && ledger().even()) {
-      found = count_packs(cells, n, k, [a = ledger().even_amount(), Q_now = ledger().Q()](
-                                           const Four<Cell>& four) __attribute__((always_inline)) {
-        return even_debt<Real>(half<1>(four), a, Q_now);
-      });
+      found = count_packs(
+          cells, n, k,
+          [a = ledger().even_amount(), Q_now = ledger().Q()](const Four<Cell>& four)
+              __attribute__((always_inline)) { return even_debt<Real>(half<1>(four), a, Q_now); });
     } else if (plain_l1_) {
-      found = count_packs(cells, n, k, [Q = ledger().Qs(), Q_now = ledger().Q()](
-                                           const Four<Cell>& four) __attribute__((always_inline)) {
-        return Pack<Real>::of([&](std::size_t i) __attribute__((always_inline)) {
-          return static_cast<Real>(Q_now - Q[four[i].second()]);
-        });
-      });
+      found = count_packs(
+          cells, n, k,
+          [Q = ledger().Qs(), Q_now = ledger().Q()](const Four<Cell>& four)
+              __attribute__((always_inline)) {
+                return Pack<Real>::of([&](std::size_t i) __attribute__((always_inline)) {
+                  return static_cast<Real>(Q_now - Q[four[i].second()]);
+                });
+              });
     }
     for (; k < n; ++k) found += weight(cells[k]) != 0.0;
     return found;
+  }
+
+  // Tests whether the weight of a cell is 0. A copy of what it needs stays in registers; valid until
+  // the next step.
+  auto zero_test() const
+    requires(!Averaged)
+  {
+    return [this, plain = plain_l1_, Q = ledger().Qs(), Q_now = ledger().Q()](const Cell& cell)
+               __attribute__((always_inline)) {
+                 if (!plain) return weight(cell) == 0.0;
+                 return std::fabs(cell.first()) <= static_cast<Real>(Q_now - Q[cell.second()]);
+               };
   }
 
   bool valid(const Cell& cell) const { return unpack(cell).second <= ledger().now(); }

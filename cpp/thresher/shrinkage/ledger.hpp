@@ -107,7 +107,8 @@ class Ledger {
       throw std::invalid_argument("the learner state is damaged");
     if constexpr (std::is_same_v<Archive, Restorer>) {  // also false for sums of older states
       even_ = !with_l2_;
-      for (std::size_t e = 0; e < Q_.size(); ++e) even_ = even_ && Q_[e] == even_Q(e, even_amount());
+      for (std::size_t e = 0; e < Q_.size(); ++e)
+        even_ = even_ && Q_[e] == even_Q(e, even_amount());
     }
   }
 

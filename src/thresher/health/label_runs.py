@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class ClassRuns:
         part = ClassRuns()
         part.rows, part.first, part.last = len(codes), int(codes[0]), int(codes[-1])
         part.counts, part.longest, part.begins, part.runs, part.begun, part.length = (
-            _core.class_runs(codes, int(codes.max()) + 1)
+            _core.class_runs(cast(Any, codes), int(codes.max()) + 1)
         )
         self.append(part)
 

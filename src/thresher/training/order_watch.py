@@ -39,7 +39,7 @@ def watched_labels(labels: Labels, targets: Targets) -> NDArray[Any]:
         assert targets.values is not None
         return targets.values
     if targets.values is not None:
-        return (targets.values == 1.0).view(np.uint8)
+        return np.asarray(targets.values == 1.0).view(np.uint8)
     numbers: NDArray[Any] = targets.numbers
     if isinstance(labels, ArrivingClasses):
         numbers = labels.lane_of[numbers]
