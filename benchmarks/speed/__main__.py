@@ -15,7 +15,7 @@ from speed.line import Skipped, measure
 from speed.page import PAGE, write_page
 from speed.results import Result, result_of
 
-LIMIT = {False: 15.0, True: 90.0}  # seconds after which no repeat of a line begins
+LIMIT = {False: 8.0, True: 90.0}  # seconds after which no repeat of a line begins
 
 
 def run(full: bool, only: Sequence[str], repeats: int, package: str = "speed") -> Iterator[Result]:

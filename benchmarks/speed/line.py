@@ -102,7 +102,8 @@ def measure(line: Line, repeats: int = 5, limit: float = float("inf")) -> Measur
     began, total, done = time.perf_counter(), 0.0, 0
     ours = peer = Timed(float("inf"))
     while done < repeats or (total < LEAST and done < MOST):
-        if done > 1 and time.perf_counter() - began > limit:
+        took = time.perf_counter() - began
+        if done > 1 and took > (limit if done < repeats else min(limit, LEAST)):
             break
         runs = timed(line.peer), timed(line.ours)
         peer, ours = (min(pair, key=_seconds) for pair in zip((peer, ours), runs, strict=True))

@@ -22,7 +22,7 @@ import thresher
 from thresher import FTRLClassifier, TruncatedGradientClassifier, TruncatedGradientRegressor
 from thresher.estimators import __all__ as ESTIMATORS
 from thresher.rules import RULES, Parameter
-from thresher.rules.parameter import OF_CLASSIFIERS, UNRECORDED
+from thresher.rules.parameter import UNRECORDED
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(400, 12))
@@ -36,8 +36,7 @@ def table(name: str) -> tuple[str, dict[str, Parameter]]:
     cls = getattr(thresher, name)
     parameters = dict(RULES[cls.rule].parameters)
     if cls.task == "regressor":
-        for other in OF_CLASSIFIERS:
-            parameters.pop(other, None)
+        parameters = {k: p for k, p in parameters.items() if not p.of_classifiers}
     return cls.task, parameters
 
 

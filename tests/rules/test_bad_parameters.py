@@ -23,7 +23,6 @@ from thresher.estimators import __all__ as ESTIMATORS
 from thresher.health import DivergenceWarning
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 from thresher.rules import RULES, Parameter
-from thresher.rules.parameter import OF_CLASSIFIERS
 
 RNG = np.random.default_rng(6)
 X = RNG.normal(size=(40, 4))
@@ -35,8 +34,7 @@ def table(name: str) -> dict[str, Parameter]:
     """Return the parameters of an estimator, from the table of rules."""
     parameters = dict(RULES[getattr(thresher, name).rule].parameters)
     if name.endswith("Regressor"):
-        for other in OF_CLASSIFIERS:
-            parameters.pop(other, None)
+        parameters = {k: p for k, p in parameters.items() if not p.of_classifiers}
     return parameters
 
 

@@ -14,7 +14,6 @@ from numpy.testing import assert_array_equal
 
 from thresher import (
     AveragedSGDClassifier,
-    CoordinateDescentClassifier,
     FTRLClassifier,
     MarginPerceptronClassifier,
     MirrorDescentClassifier,
@@ -22,6 +21,7 @@ from thresher import (
     _core,
 )
 from thresher.data import as_batch
+from thresher.training import separate_outputs
 from thresher.training.in_threads import in_threads
 from thresher.training.separate_outputs import SeparateOutputs
 
@@ -41,15 +41,20 @@ CASES = {
         certify=True, eta0=0.1, schedule="constant", decay=1.0, shuffle=False, passes=2
     ),
     "center": AveragedSGDClassifier(center=True),
-    "coordinate descent": CoordinateDescentClassifier(l1=0.01, passes=30, tol=1e-3),
 }
+
+
+@pytest.fixture(autouse=True)
+def threads_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use threads also where they do not pay."""
+    monkeypatch.setattr(separate_outputs, "_MUCH", 0)
 
 
 def fitted(case: str, n_jobs: int | None, y: Any = Y, **options: Any) -> Any:
     """Return a fitted copy of a case."""
     estimator: Any = pickle.loads(pickle.dumps(CASES[case]))
     estimator.set_params(n_jobs=n_jobs, random_state=0)
-    if "passes" not in estimator.get_params() or case not in ("certify", "coordinate descent"):
+    if case != "certify":
         estimator.set_params(passes=3)
     return estimator.fit(X, y, **options)
 
@@ -109,8 +114,7 @@ def test_threads_are_used(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
         asked.add(threads)
         return in_threads(act, items, threads)
 
-    for module in ("training.separate_outputs", "estimators.coordinate_descent"):
-        monkeypatch.setattr(f"thresher.{module}.in_threads", spied)
+    monkeypatch.setattr(separate_outputs, "in_threads", spied)
     fitted(case, 3)
     assert asked == {3}
 
@@ -124,7 +128,7 @@ def test_the_number_of_threads_may_change_while_training_continues(
         asked.append(threads)
         return in_threads(act, items, threads)
 
-    monkeypatch.setattr("thresher.training.separate_outputs.in_threads", spied)
+    monkeypatch.setattr(separate_outputs, "in_threads", spied)
     clf = MarginPerceptronClassifier(n_jobs=2).partial_fit(X, Y, classes=range(CLASSES))
     clf.set_params(n_jobs=3).partial_fit(X, Y)
     clf = pickle.loads(pickle.dumps(clf)).partial_fit(X, Y)
@@ -213,3 +217,16 @@ def test_on_ctrl_c_all_outputs_learn_the_rows_once() -> None:
     with pytest.raises(KeyboardInterrupt):
         outputs.learn(as_batch(X), Interrupting(), None, None, 0, ROWS)
     assert [learner.steps for learner in outputs] == [steps + ROWS for steps in before]
+
+
+def test_few_rows_are_learned_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separate_outputs, "_MUCH", ROWS * CLASSES + 1)
+    names = set()
+
+    def spied(act: Any, items: Any, threads: int) -> list[Any]:
+        names.add(threads)
+        return in_threads(act, items, threads)
+
+    monkeypatch.setattr(separate_outputs, "in_threads", spied)
+    MarginPerceptronClassifier(n_jobs=3, passes=1).fit(X, Y)
+    assert names == {1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -81,9 +82,10 @@ class Targets(Sequence[NDArray[np.float64]]):
         if self.values is not None:
             return self.values
         labels = np.full(self.rows, self.low)
-        labels[self._rows()[self.numbers == output % self.outputs]] = 1.0
+        labels[self._rows[self.numbers == output % self.outputs]] = 1.0
         return labels
 
+    @cached_property
     def _rows(self) -> NDArray[np.intp]:
         """Return the row of each of the numbers."""
         return np.repeat(np.arange(self.rows), np.diff(self.starts))

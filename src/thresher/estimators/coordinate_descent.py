@@ -18,8 +18,6 @@ from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model.model import Progress
 from thresher.rules import core_args
 from thresher.rules.parameter import AUTO_L1
-from thresher.threads import threads_of
-from thresher.training.in_threads import in_threads
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
 
@@ -77,25 +75,21 @@ class CoordinateDescent(MatrixEstimator):
             known = {"rng": rng.bit_generator.state, "objectives": objectives, "going": active}
             return known, [solver.state() for solver in solvers]
 
-        def scanned(k: int) -> bool:
-            """Make the steps of a scan for one output; return whether it has to go on."""
-            largest = _steps(solvers[k], draws, max(1.0, count / X.shape[1]))
-            if scan % _REFRESH == 0:
-                solvers[k].refresh()
-            # The steps compute violations anyway; all are computed only if those are small.
-            near = (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
-                solvers[k].violation(self.fit_intercept) <= goals[k]
-            )
-            before = objectives[k]
-            objectives[k] = self._checked_objective(solvers[k], before)
-            moving[k] = self.tol == "auto" and before - objectives[k] > _STILL * objectives[k]
-            return moving[k] or not near
-
-        threads = threads_of(getattr(self, "n_jobs", None))  # regressors have one output
         for scan in range(len(solving.history) + 1, self.passes + 1):
             draws = self._draws(X.shape, count, rng)
-            goes_on = in_threads(scanned, active, threads)
-            active = [k for k, more in zip(active, goes_on, strict=True) if more]
+            for k in tuple(active):
+                largest = _steps(solvers[k], draws, max(1.0, count / X.shape[1]))
+                if scan % _REFRESH == 0:
+                    solvers[k].refresh()
+                # The steps compute violations anyway; all are computed only if those are small.
+                near = (scan % _REFRESH == 0 or largest <= 2 * goals[k]) and (
+                    solvers[k].violation(self.fit_intercept) <= goals[k]
+                )
+                before = objectives[k]
+                objectives[k] = self._checked_objective(solvers[k], before)
+                moving[k] = self.tol == "auto" and before - objectives[k] > _STILL * objectives[k]
+                if near and not moving[k]:
+                    active.remove(k)
             self._record(
                 solving, evaluation, float(np.mean(objectives)), 0.0,
                 [solver.weights() for solver in solvers],
@@ -221,7 +215,6 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         step: str = "coordinate",
         passes: int = 1000,
         tol: float | str | None = "auto",
-        n_jobs: int | None = None,
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,

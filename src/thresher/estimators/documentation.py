@@ -8,7 +8,7 @@ from typing import TypeVar
 from thresher import rules
 from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES
-from thresher.rules.parameter import OF_CLASSIFIERS, Parameter
+from thresher.rules.parameter import Parameter
 from thresher.rules.rule import Rule
 
 E = TypeVar("E", bound=type[LinearEstimator])
@@ -47,7 +47,7 @@ def documented(cls: E) -> E:
     lines = _about_units(rule) if cls.task == "regressor" else []
     lines += ["Parameters", "----------"]
     for name, parameter in rule.parameters.items():
-        if name in OF_CLASSIFIERS and cls.task == "regressor":
+        if parameter.of_classifiers and cls.task == "regressor":
             continue
         default = parameter.default_for(cls.task)
         symbol = f" The paper's {parameter.symbol}." if parameter.symbol else ""

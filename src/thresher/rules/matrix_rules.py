@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thresher.losses import LOSSES
-from thresher.rules.parameter import ROW_BY_ROW, Parameter, jobs_for
+from thresher.rules.parameter import ROW_BY_ROW, Parameter
 from thresher.rules.rule import Rule
 
 MATRIX_RULES: dict[str, Rule] = {
@@ -202,7 +202,6 @@ MATRIX_RULES: dict[str, Rule] = {
                 optional=True,
                 auto=1e-3,
             ),
-            "n_jobs": jobs_for(),
         },
         without=("quantile", "passes", "tol", *ROW_BY_ROW),
         streams=False,

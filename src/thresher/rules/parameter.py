@@ -39,6 +39,8 @@ class Parameter:
     fixes_units : bool
         Whether a number for it is in the units of y, or decides together with them how a regressor
         learns: targets are then not standardised (`core_args.standardises`).
+    of_classifiers : bool
+        Whether regressors do not have it.
     """
 
     help: str
@@ -54,6 +56,7 @@ class Parameter:
     shell_default: Any = None
     auto: float | None = None
     fixes_units: bool = False
+    of_classifiers: bool = False
 
     def default_for(self, task: Task, shell: bool = False) -> Any:
         """Return the default of the classifier or the regressor, or of the command line."""
@@ -167,6 +170,7 @@ COMMON: dict[str, Parameter] = {
         None,
         kind="object",
         optional=True,
+        of_classifiers=True,
     ),
     "warm_start": Parameter(
         "Let fit continue from the state of the previous fit.", False, kind="flag"
@@ -191,9 +195,6 @@ COMMON: dict[str, Parameter] = {
 
 # Parameters that change neither the model nor what a model file or a checkpoint says of it.
 UNRECORDED = ("n_jobs", "verbose")
-
-# Parameters that regressors do not have.
-OF_CLASSIFIERS = ("class_weight", "n_jobs")
 
 # Common parameters that rules without row-by-row learning do not have.
 ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
@@ -274,6 +275,7 @@ def jobs_for(when: str = "") -> Parameter:
         low=-1,
         high=1024,
         optional=True,
+        of_classifiers=True,
     )
 
 

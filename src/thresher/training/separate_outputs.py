@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from thresher.training.outputs_factory import OutputsFactory
 
 
+_MUCH = 5000  # rows times outputs; with fewer, starting threads takes longer than learning
+
+
 class SeparateOutputs(Outputs):
     """Outputs with one learner each; every learner looks up the features of a row itself.
 
@@ -86,7 +89,8 @@ class SeparateOutputs(Outputs):
         row: int = 0,
     ) -> None:
         """Learn, `n_jobs` outputs at a time; on Ctrl-C, all outputs finish these rows first."""
-        threads = 1 if self.scale is not None else min(threads_of(self.n_jobs), len(self))
+        much = self.scale is None and (last - first) * len(self) >= _MUCH
+        threads = min(threads_of(self.n_jobs), len(self)) if much else 1
         reached, lock = [first] * len(self), Lock()
 
         def advance(output: int, last: int) -> None:
