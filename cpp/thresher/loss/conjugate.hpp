@@ -34,7 +34,9 @@ inline double x_log_x(double x) { return x > 0.0 ? x * std::log(x) : 0.0; }
 [[gnu::always_inline]] inline double Loss::newton_curvature(double slope) const {
   if (kind_ != Kind::logistic) return curvature();
   const double a = std::fabs(slope);  // the probability of the other class
-  return a * (1.0 - a);
+  // a (1 - a), but at most 20 as a step of z: the model is too flat where a row is far on the wrong
+  // side.
+  return a * std::max(1.0 - a, 0.05);
 }
 
 }  // namespace thresher

@@ -1,6 +1,7 @@
 #include "thresher/solvers/newton_descent.hpp"
 
 #include <limits>
+#include <numeric>
 
 #include "thresher/loss/conjugate.hpp"
 
@@ -9,34 +10,23 @@ namespace thresher {
 namespace {
 
 // Constants, chosen by the time of fits to training rows (docs/decisions/0031-newton.md).
-constexpr std::size_t smallest_set = 100;  // features in a working set, if there are so many
+constexpr std::size_t smallest_set = 300;  // features in a working set, if there are so many
+constexpr std::size_t growth = 2;          // a set has this many times the nonzero weights
 constexpr double inner_share = 0.1;        // a set is solved to this share of the gap
 constexpr int most_newton = 20;            // Newton steps on a working set
-constexpr int most_epochs = 30;            // scans of the set in a Newton step
-constexpr double epoch_share = 0.02;  // the last scan lowers the model by less than this share
-constexpr double sigma = 0.01;             // of the line search
+constexpr int most_epochs = 60;            // scans of the set in a Newton step
+constexpr double epoch_share = 0.02;  // the last scan lowers the model by at most this share of the
+                                      // first
+// The Hessian of the nonzero weights is a dense matrix if there are at most so many, and their
+// columns have at least so many values for each entry of the matrix.
+constexpr std::size_t most_dense = 128, least_dense = 8;
+constexpr double dense_share = 1e-6;  // as epoch_share, for a dense matrix
+constexpr double sigma = 0.01;        // of the line search
 constexpr int most_halvings = 30;
 constexpr double rounding = 1e-15;  // relative rounding error of F
 constexpr double flattest = 1e-10;  // smallest curvature of a model, in units of the largest
 
 }  // namespace
-
-double WorkingSet::weigh(std::span<const double> h, std::span<const double> v, double total,
-                         std::span<const double> least) {
-  double largest = 0.0;
-  for (std::size_t at = 0; at < size(); ++at) {
-    double square = 0.0, sum = 0.0, slope = 0.0;
-    for (std::size_t k = starts[at]; k < starts[at + 1]; ++k) {
-      hx[k] = h[rows[k]] * x[k];
-      sum += hx[k], square += hx[k] * x[k], slope += v[rows[k]] * x[k];
-    }
-    sums[at] = sum;
-    if (total > 0) square -= sum * sum / total;
-    curvature[at] = std::max(square, least[features[at]]);
-    largest = std::max(largest, std::fabs(slope));
-  }
-  return largest;
-}
 
 double NewtonDescent::begin(bool with_intercept) {
   if (!(l1_ > 0)) throw std::invalid_argument("a duality gap needs an l1 penalty above 0");
@@ -44,6 +34,7 @@ double NewtonDescent::begin(bool with_intercept) {
       w_.size() > std::numeric_limits<std::uint32_t>::max())
     throw std::invalid_argument("there are too many rows or features");
   with_intercept_ = with_intercept;
+  equal_ = std::all_of(share_.begin(), share_.end(), [&](double s) { return s == share_[0]; });
   std::fill(w_.begin(), w_.end(), 0.0);
   for (auto* each : {&h_, &v_, &r_, &xd_, &trial_z_, &trial_u_, &trial_h_})
     each->assign(z_.size(), 0.0);
@@ -69,29 +60,43 @@ void NewtonDescent::best_intercept() {
     double slope = 0.0, size = 0.0, total = 0.0;
     for (std::size_t i = 0; i < z_.size(); ++i)
       slope += slope_[i], size += std::fabs(slope_[i]), total += h_[i];
-    if (std::fabs(slope) <= 1e-12 * size || !(total > 0)) return;
-    for (double change = -slope / total; std::fabs(change) > rounding * std::fabs(b_);
+    if (std::fabs(slope) <= 1e-9 * size || !(total > 0)) return;
+    bool lower = false;
+    for (double change = -slope / total; !lower && std::fabs(change) > 1e-12 * std::fabs(b_);
          change *= 0.5) {
       std::fill(trial_z_.begin(), trial_z_.end(), b_ + change);
       const double loss = evaluate(trial_z_, trial_u_, trial_h_);
-      if (!(loss <= loss_now_ + rounding * std::fabs(loss_now_))) continue;
+      lower = loss < loss_now_;
+      if (!lower) continue;
       b_ += change, loss_now_ = loss;
       z_.swap(trial_z_), slope_.swap(trial_u_), h_.swap(trial_h_);
-      break;
     }
+    if (!lower) return;
   }
 }
 
+// With equal weights, factors of the loss are multiplied, so that most rows need no logarithm, as in
+// core/tally.hpp.
 double NewtonDescent::evaluate(const std::vector<double>& z, std::vector<double>& u,
-                               std::vector<double>& h) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < z.size(); ++i) {
-    const Outcome outcome = loss_(z[i], y_[i]);
-    u[i] = share_[i] * outcome.slope;
-    h[i] = share_[i] * loss_.newton_curvature(outcome.slope);
-    sum += share_[i] * outcome.loss();
-  }
-  return sum;
+                               std::vector<double>& h) const {
+  const auto sum_of = [&](auto&& logarithm) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const Outcome outcome = loss_(z[i], y_[i]);
+      u[i] = share_[i] * outcome.slope;
+      h[i] = share_[i] * loss_.newton_curvature(outcome.slope);
+      sum += share_[i] * (outcome.value + logarithm(outcome.factor));
+    }
+    return sum;
+  };
+  if (!equal_) return sum_of([](double factor) { return std::log(factor); });
+  double product = 1.0;
+  const double sum = sum_of([&](double factor) {
+    product *= factor;
+    if (product < 1e300) return 0.0;
+    return std::log(std::exchange(product, 1.0));
+  });
+  return sum + share_[0] * std::log(product);
 }
 
 void NewtonDescent::balance() {
@@ -144,7 +149,7 @@ void NewtonDescent::choose() {
   for (const std::uint32_t j : alive_)
     if (w_[j] != 0.0) set_.features.push_back(j);
     else others.emplace_back((l1_ - std::fabs(g_[j])) / std::sqrt(square_[j]), j);
-  const std::size_t wanted = std::max(smallest_set, 2 * set_.size()) - set_.size();
+  const std::size_t wanted = std::max(smallest_set, growth * set_.size()) - set_.size();
   if (wanted < others.size()) {
     std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(wanted),
                      others.end());
@@ -152,8 +157,7 @@ void NewtonDescent::choose() {
   }
   for (const auto& [_, j] : others) set_.features.push_back(j);
   std::sort(set_.features.begin(), set_.features.end());
-  with_columns(
-      [&](auto starts, auto keys, auto values) { set_.pack(starts, keys, values); });
+  with_columns([&](auto starts, auto keys, auto values) { set_.pack(starts, keys, values); });
   for (std::size_t at = 0; at < set_.size(); ++at) set_.w[at] = w_[set_.features[at]];
 }
 
@@ -170,7 +174,13 @@ double NewtonDescent::improve(double goal) {
       const double value = loss_now_ + l1_ * norm();
       if (value - dual(largest > l1_ ? l1_ / largest : 1.0) <= enough) break;
     }
-    solve_model(enough);
+    solve_model();
+    if (search_line()) continue;
+    // Rounding, or a model that is far too flat: the largest curvature makes a full step a descent.
+    for (std::size_t i = 0; i < h_.size(); ++i) h_[i] = share_[i] * loss_.curvature();
+    if (with_intercept_) total = std::accumulate(h_.begin(), h_.end(), 0.0);
+    set_.weigh(h_, v_, total, least_);
+    solve_model();
     if (!search_line()) break;
   }
   certify();
@@ -178,7 +188,7 @@ double NewtonDescent::improve(double goal) {
 }
 
 // Minimises the model around w. r_i + h_i shift_ is the model's derivative by z_i.
-void NewtonDescent::solve_model(double enough) {
+void NewtonDescent::solve_model() {
   double total = 0.0, slope = 0.0;
   if (with_intercept_)
     for (std::size_t i = 0; i < h_.size(); ++i) total += h_[i], slope += slope_[i];
@@ -209,8 +219,20 @@ void NewtonDescent::solve_model(double enough) {
     } else {
       for (const std::uint32_t at : set_.moves) visit(at);
     }
-    if (lowered <= std::max(epoch_share * first, 0.01 * enough)) break;
+    const double rest = rounding * loss_now_;
+    if (lowered <= std::max(epoch_share * first, rest)) break;
+    if (epoch > 0 || !dense_pays()) continue;
+    shift_ = set_.solve_dense(r_, shift_, total, l1_, std::max(dense_share * first, rest));
+    break;
   }
+}
+
+bool NewtonDescent::dense_pays() const {
+  const std::size_t count = set_.moves.size();
+  if (count > most_dense) return false;
+  std::size_t values = 0;
+  for (const std::uint32_t at : set_.moves) values += set_.starts[at + 1] - set_.starts[at];
+  return values >= least_dense * count * count;
 }
 
 // Returns whether F fell, or stayed the same up to rounding.

@@ -53,25 +53,27 @@ class NewtonDescent : public CoordinateDescent {
 
  private:
   // The loss at predictions z; stores slopes u and curvatures h of all rows.
-  double evaluate(const std::vector<double>& z, std::vector<double>& u, std::vector<double>& h);
+  double evaluate(const std::vector<double>& z, std::vector<double>& u,
+                  std::vector<double>& h) const;
   // Makes v_ from slopes: feasible for the intercept, not yet for the features.
   void balance();
   double dual(double scale) const;  // D(scale v)
   void certify();
   void choose();
-  void solve_model(double enough);
+  void solve_model();
+  bool dense_pays() const;
   bool search_line();
   double norm() const;
   void best_intercept();
 
-  bool with_intercept_ = false;
+  bool with_intercept_ = false, equal_ = false;  // equal_: all rows have the same weight
   double value_ = 0.0, loss_now_ = 0.0, dual_ = 0.0, gap_ = 0.0;
-  double shift_ = 0.0;                 // the step of the intercept
-  std::vector<double> h_, v_, g_;      // g_j = x_j . v
-  std::vector<double> r_, xd_;         // gradient of the model by rows; X d
+  double shift_ = 0.0;             // the step of the intercept
+  std::vector<double> h_, v_, g_;  // g_j = x_j . v
+  std::vector<double> r_, xd_;     // gradient of the model by rows; X d
   std::vector<double> trial_z_, trial_u_, trial_h_;
-  std::vector<double> least_;          // curvatures that keep steps finite
-  std::vector<std::uint32_t> alive_;   // features that are not screened
+  std::vector<double> least_;         // curvatures that keep steps finite
+  std::vector<std::uint32_t> alive_;  // features that are not screened
   WorkingSet set_;
 };
 

@@ -21,10 +21,10 @@ struct WorkingSet {
   std::vector<std::uint32_t> features;  // ascending
   std::vector<std::size_t> starts;      // of the columns
   std::vector<std::uint32_t> rows;
-  std::vector<double> x, hx;        // x_ij and h_i x_ij
-  std::vector<double> curvature;    // H_jj, or what replaces it
-  std::vector<double> sums;         // sum_i h_i x_ij
-  std::vector<double> w, d;         // the weights, and the step
+  std::vector<double> x, hx;         // x_ij and h_i x_ij
+  std::vector<double> curvature;     // H_jj, or what replaces it
+  std::vector<double> sums;          // sum_i h_i x_ij
+  std::vector<double> w, d;          // the weights, and the step
   std::vector<std::uint32_t> moves;  // columns, by position, with a nonzero weight after the step
 
   std::size_t size() const { return features.size(); }
@@ -49,6 +49,12 @@ struct WorkingSet {
   // `least[j]`, by feature, is a lower bound that keeps steps finite. Returns max_j |x_j . v|.
   double weigh(std::span<const double> h, std::span<const double> v, double total,
                std::span<const double> least);
+
+  // Minimises the model over the columns in `moves` by their part of H, as a dense matrix, until a
+  // scan lowers it by at most `still`. For few columns with many rows. r_i + h_i shift is the
+  // derivative of the model by z_i before; it is not updated. Returns the new shift.
+  double solve_dense(std::span<const double> r, double shift, double total, double l1,
+                     double still);
 
   // The gradient sum_i r_i x_ij of the column at a position: four sums that do not wait for each
   // other.
