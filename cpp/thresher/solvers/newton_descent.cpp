@@ -9,7 +9,7 @@ namespace thresher {
 
 namespace {
 
-// Constants, chosen by the time of fits to training rows (docs/decisions/0031-newton.md).
+// Constants, chosen by the time of fits to training rows (docs/decisions/0031-newton-steps.md).
 constexpr std::size_t smallest_set = 300;  // features in a working set, if there are so many
 constexpr std::size_t growth = 2;          // a set has this many times the nonzero weights
 constexpr double inner_share = 0.1;        // a set is solved to this share of the gap
