@@ -1197,6 +1197,28 @@ class CoordinateDescent:
         """Return weights, intercept, and predictions as updated by the steps."""
 
     def restore(self, state: bytes) -> None: ...
+    def begin(self, with_intercept: bool) -> float:
+        """
+        Start Newton steps from zero weights and the best intercept; return the objective.
+        """
+
+    def improve(self, goal: float) -> float:
+        """
+        Make Newton steps on a working set; return the duality gap. The goal is the gap to
+        reach.
+        """
+
+    def gap(self) -> float:
+        """Return the duality gap, as of the last begin or improve."""
+
+    def value(self) -> float:
+        """Return the objective, as of the last begin or improve."""
+
+    def nonzeros(self) -> int: ...
+    def newton_state(self) -> bytes:
+        """Return the state between two calls of improve."""
+
+    def restore_newton(self, state: bytes, with_intercept: bool) -> None: ...
 
 class Stage:
     """The state of the stabilized rule at the end of a stage."""
