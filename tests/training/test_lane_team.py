@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 from thresher import ParameterError, _core, rules
 from thresher.data import as_batch
 from thresher.rules import core_args
-from thresher.training.lanes import (
-    Lane,
-    LaneTeam,
-    bytes_per_feature,
-    make_lanes,
-    split_by_clock,
-    threads_of,
-)
+from thresher.training.lane_bytes import bytes_per_feature
+from thresher.training.lanes import Lane, LaneTeam, make_lanes, split_by_clock, threads_of
 
 ROWS, WIDTH, CLOCKS = 90, 12, 3
 

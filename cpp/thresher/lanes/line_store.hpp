@@ -106,6 +106,27 @@ class LineStore {
         call(key, cell(static_cast<std::uint32_t>(key)));
   }
 
+  // f(cells) for all cells, some at a time; x is 1.
+  template <class F>
+  void blocks(F&& f) const {
+    constexpr std::size_t most = 256;
+    const std::vector<Real> ones(most, Real(1));
+    std::vector<std::uint32_t> numbers;
+    const auto call = [&] {
+      f(RowOfCells<Real>{cell(0), stride_, stamp_stride_, numbers.data(), ones.data(),
+                         numbers.size(), numbers.data()});
+      numbers.clear();
+    };
+    const auto add = [&](std::uint32_t number) {
+      numbers.push_back(number);
+      if (numbers.size() == most) call();
+    };
+    if (hashed_) index_.each([&](std::uint64_t, const Place& place) { add(place.number); });
+    else
+      for (std::uint64_t key = 0; key < width_; ++key) add(static_cast<std::uint32_t>(key));
+    if (!numbers.empty()) call();
+  }
+
   // Sets the stamps at this position of all cells to 0, because a ledger restarts.
   void clear_stamps(std::size_t place) {
     for (std::uint64_t i = place; i < stamps_.size(); i += stamp_stride_) stamps_[i] = 0;

@@ -1,9 +1,8 @@
-"""Lanes on several threads, and estimates of their memory."""
+"""Lanes on several threads."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -17,10 +16,10 @@ from thresher import _core
 from thresher.errors import ParameterError
 
 _UNEVEN = 1.1  # a part may exceed its equal share by this factor to keep a clock in one part
-_SAMPLED = 240  # lanes whose memory is measured; it is extrapolated to more lanes
-_INDEX = 64.0  # bytes per feature of a hashed store, besides its lines (which are half empty)
-_TABLE = 88.0  # largest number of bytes per feature in the table of a lane without shared lines
-_PROBED = 1024  # features of the lanes that are measured
+
+ScoreCall = tuple[
+    _core.Batch, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], str, float, int, bool
+]
 
 
 @dataclass(frozen=True)
@@ -186,6 +185,39 @@ class LaneTeam:
             out[:, columns[part]] = values
         return out
 
+    def scores(self, asked: Sequence[ScoreCall]) -> list[NDArray[np.float64]]:
+        """Return the sums of `_core.Lanes.score` for each of some calls.
+
+        All threads work on all calls at the same time. The lanes of a model must be in one part,
+        unless it has only one.
+
+        Parameters
+        ----------
+        asked : sequence of tuple
+            Batch, lanes, rows, truth, kind, middle, outputs and average of each call.
+        """
+        found = [np.empty(len(call[1]) // call[6]) for call in asked]
+
+        def score_part(part: int) -> None:
+            for sums, (batch, lanes, rows, truth, kind, middle, outputs, average) in zip(
+                found, asked, strict=True
+            ):
+                parts, numbers = self._home[lanes].T
+                own = np.flatnonzero(parts[::outputs] == part)
+                if len(own):
+                    chosen = np.ascontiguousarray(numbers.reshape(-1, outputs)[own].ravel())
+                    call = batch, chosen, rows, truth, kind, middle, outputs, average
+                    sums[own] = self._parts[part].score(*call)
+
+        if self._pool is None:
+            for part in range(len(self._parts)):
+                score_part(part)
+        else:
+            wait(futures := [self._pool.submit(score_part, n) for n in range(len(self._parts))])
+            for future in futures:
+                future.result()
+        return found
+
     def weights(
         self, lane: int, average: bool = False
     ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
@@ -231,6 +263,11 @@ class LaneTeam:
 
     def __len__(self) -> int:
         return len(self._home)
+
+    def in_one_part(self, lanes: NDArray[np.int64]) -> bool:
+        """Tell whether one thread has all of these lanes."""
+        parts = self._home[lanes, 0]
+        return bool((parts == parts[0]).all())
 
     # ---- threads -------------------------------------------------------------------------------
 
@@ -314,54 +351,3 @@ def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
     cuts.append(lanes)
     shares = [order[a:b].tolist() for a, b in itertools.pairwise(cuts)]
     return [share for share in shares if share] or [[]]
-
-
-def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) -> float:
-    """Estimate the bytes per feature of these lanes, by making some of them.
-
-    Lanes that share lines need less memory than separate ones. A hashed store also holds the
-    features' numbers and empty slots.
-
-    Examples
-    --------
-    >>> from thresher import AveragedSGDClassifier
-    >>> from thresher.rules import core_args
-    >>> params = AveragedSGDClassifier(alpha=1e-4).get_params()
-    >>> lane = Lane(*core_args.core_parameters("averaged-sgd", params, None))
-    >>> 8 <= bytes_per_feature("averaged_sgd", "dense", "float32", [lane]) <= 64
-    True
-    """
-    sample = list(lanes[:_SAMPLED])
-    if not sample:
-        return 0.0
-    scale = len(lanes) / len(sample)
-    small, large = (make_lanes(rule, "dense", dtype, _PROBED * k, sample) for k in (1, 2))
-    dense = (large.store_bytes - small.store_bytes) / _PROBED * scale
-    if store == "dense":
-        return dense
-    alone = small.layouts.count("alone")
-    return 2.0 * dense + _INDEX * (alone < len(sample)) + _TABLE * alone * scale
-
-
-def bytes_of(
-    rule: str,
-    store: str,
-    dtype: str,
-    lanes: Sequence[Lane],
-    features: int,
-    n_jobs: int | None = None,
-) -> int:
-    """Estimate the memory of a team of lanes.
-
-    Parameters
-    ----------
-    rule, store, dtype, lanes, n_jobs
-        As for `LaneTeam`.
-    features : int
-        Number of features in the store.
-    """
-    shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
-    each = (
-        bytes_per_feature(rule, store, dtype, [lanes[lane] for lane in share]) for share in shares
-    )
-    return math.ceil(sum(each) * max(features, 1))
