@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -30,6 +31,23 @@ class LineStore {
   struct Work {  // memory for one row
     typename HashedStore<Place>::Places places;
     std::vector<std::uint32_t> numbers;
+    std::vector<std::int32_t> later;
+
+    // Keys of a later row, as many as the row has: those that lack are its own. For keys of 64 bits
+    // and a row that has enough keys, the later row itself.
+    template <class Key>
+    std::pair<const Key*, std::size_t> padded(std::pair<const Key*, std::size_t> row,
+                                              const Key* own, std::size_t n) {
+      if (row.second >= n || row.second == 0) return {row.first, std::min(row.second, n)};
+      if constexpr (sizeof(Key) == 4) {
+        later.resize(n);
+        std::copy_n(row.first, row.second, later.data());
+        std::copy_n(own + row.second, n - row.second, later.data() + row.second);
+        return {later.data(), n};
+      } else {
+        return row;
+      }
+    }
   };
 
   // `numbers` and `stamps`: how many of them a cell has.
@@ -250,7 +268,9 @@ RowOfCells<Real> cells_of(Rows<Real>& rows, Store& store, typename LineStore<Rea
   rows.with_keys([&](const auto* keys) {
     using Key = std::remove_cvref_t<decltype(*keys)>;
     const std::size_t n = rows.count();
-    const auto [later, fetched] = rows.template ahead<Key>(n);
+    auto [later, fetched] = rows.template ahead<Key>(n);
+    if (fetched < n)
+      std::tie(later, fetched) = work.padded(rows.template row_ahead<Key>(2), keys, n);
     row = store.find(keys, rows.values(), n, later, fetched, work);
   });
   return row;

@@ -150,11 +150,11 @@ class RowScores(Scores):
             wanted.append(own)
         sums_of = trained.team.scores(asked)
         each = (time.perf_counter() - began) / max(1, sum(map(len, wanted)))
-        for own, call, sums in zip(wanted, asked, sums_of, strict=True):
+        for own, call, totals in zip(wanted, asked, sums_of, strict=True):
             sign = 1.0 if call[4] == "hits" else -1.0
             found |= {
                 i: (float(sign * total / len(call[2])), each)
-                for i, total in zip(own, sums, strict=True)
+                for i, total in zip(own, totals, strict=True)
             }
         return found
 
