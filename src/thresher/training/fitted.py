@@ -182,7 +182,8 @@ class FittedState:
             parameters["multilabel"] = True
         if self.kinds:
             parameters["kinds"] = json.dumps(self.kinds)
-        features = np.unique(keys)
+        # The keys of one output increase.
+        features = keys if len(outputs) == 1 and not evidence else np.unique(keys)
         known = self._names_of(features) if names is None else names
         return Model.of(
             outputs,
