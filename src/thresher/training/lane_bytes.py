@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from thresher.training.lanes import Lane, make_lanes, split_by_clock, threads_of
+from thresher.training.lane_turns import Turns
+from thresher.training.lanes import Lane, make_lanes, threads_of
 
 _SAMPLED = 240  # lanes whose memory is measured; it is extrapolated to more lanes
 _INDEX = 64.0  # bytes per feature of a hashed store, besides its lines (which are half empty)
@@ -58,7 +59,7 @@ def bytes_of(
     features : int
         Number of features in the store.
     """
-    shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
+    shares = Turns.of([lane.clock for lane in lanes], threads_of(n_jobs)).parts
     each = (
         bytes_per_feature(rule, store, dtype, [lanes[lane] for lane in share]) for share in shares
     )

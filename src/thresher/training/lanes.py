@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.errors import ParameterError
+from thresher.training.lane_turns import Turns
 
-_UNEVEN = 1.1  # a part may exceed its equal share by this factor to keep a clock in one part
+_SCORED = 1 << 12  # rows that a thread scores at a time
 
 ScoreCall = tuple[
     _core.Batch, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], str, float, int, bool
@@ -62,8 +62,7 @@ def make_lanes(
 class LaneTeam:
     """Lanes split over threads, with the methods of `_core.Lanes`.
 
-    Results are the same for any number of threads. Lanes with the same clock are in one thread,
-    unless the threads would then have very different amounts of work.
+    Results are the same for any number of threads. `Turns` describes who works on which lanes.
 
     Parameters
     ----------
@@ -101,7 +100,8 @@ class LaneTeam:
         lanes: Sequence[Lane],
         n_jobs: int | None = None,
     ) -> None:
-        shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
+        self._turns = Turns.of([lane.clock for lane in lanes], threads_of(n_jobs))
+        shares, threads = self._turns.parts, len(self._turns.pieces)
         self._members = [np.array(share, np.int64) for share in shares]
         self._parts = [
             make_lanes(rule, store, dtype, width, [lanes[lane] for lane in share])
@@ -110,7 +110,7 @@ class LaneTeam:
         self._home = np.zeros((len(lanes), 2), np.int64)  # part of each lane, and number in it
         for part, share in enumerate(shares):
             self._home[share, 0], self._home[share, 1] = part, np.arange(len(share))
-        self._pool = ThreadPoolExecutor(len(shares)) if len(shares) > 1 else None
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     # ---- learning ------------------------------------------------------------------------------
 
@@ -130,10 +130,18 @@ class LaneTeam:
 
         Parameters are those of `_core.Lanes.learn`.
         """
-        found = self._each(
-            lambda part: part.learn(batch, order, first, last, seen, classes, low, before, scaled)
-        )
-        return self._columns(found) if before else None
+        if last is None:
+            last = len(order) if order is not None else batch.rows
+
+        def learn_rows(part: int, a: int, b: int) -> Any:
+            call = batch, order, a, b, seen, classes, low, before, scaled
+            return self._parts[part].learn(*call)
+
+        if self._pool is None:
+            found = [[learn_rows(part, first, last)] for part in range(len(self._parts))]
+        else:
+            found = self._turns.run(self._pool, learn_rows, first, last)
+        return self._columns([np.concatenate(rows) for rows in found]) if before else None
 
     def next_pass(self) -> None:
         """Let the rates decay as after a pass over the data."""
@@ -196,26 +204,23 @@ class LaneTeam:
         asked : sequence of tuple
             Batch, lanes, rows, truth, kind, middle, outputs and average of each call.
         """
-        found = [np.empty(len(call[1]) // call[6]) for call in asked]
+        found, tasks = [np.zeros(len(call[1]) // call[6]) for call in asked], []
+        for sums, call in zip(found, asked, strict=True):
+            parts, numbers = self._home[call[1]].T
+            for part in np.unique(parts).tolist():
+                own = np.flatnonzero(parts[:: call[6]] == part)
+                chosen = np.ascontiguousarray(numbers.reshape(-1, call[6])[own].ravel())
+                for first in range(0, len(call[2]), _SCORED):
+                    tasks.append((sums, call, part, own, chosen, slice(first, first + _SCORED)))
 
-        def score_part(part: int) -> None:
-            for sums, (batch, lanes, rows, truth, kind, middle, outputs, average) in zip(
-                found, asked, strict=True
-            ):
-                parts, numbers = self._home[lanes].T
-                own = np.flatnonzero(parts[::outputs] == part)
-                if len(own):
-                    chosen = np.ascontiguousarray(numbers.reshape(-1, outputs)[own].ravel())
-                    call = batch, chosen, rows, truth, kind, middle, outputs, average
-                    sums[own] = self._parts[part].score(*call)
+        def score_rows(task: Any) -> Any:
+            _, (batch, _, rows, truth, *how), part, _, chosen, some = task
+            return self._parts[part].score(batch, chosen, rows[some], truth[some], *how)
 
-        if self._pool is None:
-            for part in range(len(self._parts)):
-                score_part(part)
-        else:
-            wait(futures := [self._pool.submit(score_part, n) for n in range(len(self._parts))])
-            for future in futures:
-                future.result()
+        # The sums of the same rows are added in the same order for any number of threads.
+        each = map if self._pool is None else self._pool.map
+        for (sums, _, _, own, _, _), added in zip(tasks, each(score_rows, tasks), strict=True):
+            sums[own] += added
         return found
 
     def weights(
@@ -322,32 +327,3 @@ def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
         )
     processors = len(os.sched_getaffinity(0))
     return int(n_jobs) if n_jobs > 0 else max(1, processors + 1 + int(n_jobs))
-
-
-def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
-    """Split lanes into parts of about the same size, keeping lanes of a clock in one part.
-
-    A clock is split only if the sizes would differ too much otherwise.
-
-    Examples
-    --------
-    >>> split_by_clock([0, 1, 0, 1], 2)
-    [[0, 2], [1, 3]]
-    >>> split_by_clock([0, 0, 0, 0], 2)
-    [[0, 1], [2, 3]]
-    """
-    order = np.argsort(np.asarray(clocks, np.int64), kind="stable")
-    lanes = len(order)
-    parts = max(1, min(parts, lanes))
-    sorted_clocks = np.asarray(clocks, np.int64)[order]
-    borders = np.flatnonzero(np.diff(sorted_clocks)) + 1
-    cuts = [0]
-    for part in range(1, parts):
-        cut = round(part * lanes / parts)
-        near = borders[np.abs(borders - cut) <= (_UNEVEN - 1) * lanes / parts]
-        if len(near):
-            cut = int(near[np.abs(near - cut).argmin()])
-        cuts.append(max(cut, cuts[-1]))
-    cuts.append(lanes)
-    shares = [order[a:b].tolist() for a, b in itertools.pairwise(cuts)]
-    return [share for share in shares if share] or [[]]
