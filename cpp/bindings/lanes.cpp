@@ -21,6 +21,7 @@
 #include "thresher/core/error.hpp"
 #include "thresher/lanes/labels.hpp"
 #include "thresher/lanes/lanes.hpp"
+#include "thresher/lanes/scores.hpp"
 
 namespace bindings {
 
@@ -197,6 +198,31 @@ void bind_lanes(nb::module_& m) {
           "Return raw predictions of these lanes (None: all) for these rows (None: all), rows x "
           "lanes.\n"
           "Raise an error if one is not finite, unless `finite` is False.")
+      .def(
+          "score",
+          [](const Lanes& self, const BorrowedBatch& batch, Longs lanes, Longs order, Doubles truth,
+             const std::string& kind, double middle, std::size_t outputs, bool average) {
+            const thresher::Visit visit = visit_of(batch, order, 0, std::nullopt);
+            if (truth.shape(0) != order.shape(0))
+              throw std::invalid_argument("truth must have one number for each row");
+            const BorrowedBatch held = batch;
+            const std::span wanted(lanes.data(), lanes.shape(0));
+            std::vector<double> sums(wanted.size() / std::max<std::size_t>(outputs, 1));
+            reading(self, [&] {
+              for (const std::int64_t lane : wanted) checked(self, lane);
+              thresher::score_lanes(self, held.batch, visit, wanted, average,
+                                    {kind, middle, truth.data(), outputs}, sums.data());
+            });
+            return owned_array(std::move(sums));
+          },
+          "batch"_a, "lanes"_a, "order"_a, "truth"_a, "kind"_a, "middle"_a = 0.0, "outputs"_a = 1,
+          "average"_a = false,
+          "Return sums over these rows for models of `outputs` adjacent lanes; NaN if a prediction "
+          "is\n"
+          "not finite. kind: 'hits', 'log losses' (of probabilities clipped as in scikit-learn),\n"
+          "'squares' or 'absolutes'. truth: 1 or -1, or a value, or the number of the model's "
+          "lane.\n"
+          "A raw prediction of at least `middle` is a hit of 1.")
       .def(
           "weights",
           [](const Lanes& self, std::int64_t lane, bool average) {

@@ -772,6 +772,30 @@ class Lanes:
         Raise an error if one is not finite, unless `finite` is False.
         """
 
+    def score(
+        self,
+        batch: Batch,
+        lanes: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        truth: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        kind: str,
+        middle: float = 0.0,
+        outputs: int = 1,
+        average: bool = False,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        Return sums over these rows for models of `outputs` adjacent lanes; NaN if a prediction is
+        not finite. kind: 'hits', 'log losses' (of probabilities clipped as in scikit-learn),
+        'squares' or 'absolutes'. truth: 1 or -1, or a value, or the number of the model's lane.
+        A raw prediction of at least `middle` is a hit of 1.
+        """
+
     def weights(
         self, lane: int, average: bool = False
     ) -> tuple[

@@ -274,7 +274,16 @@ def overflowing(monkeypatch: pytest.MonkeyPatch, lane: int) -> None:
         raw[-1, lanes == lane] = np.nan
         return raw
 
+    scores = LaneTeam.scores
+
+    def spoiled_scores(team: LaneTeam, asked: Any) -> Any:
+        found = scores(team, asked)
+        for call, sums in zip(asked, found, strict=True):
+            sums[call[1] == lane] = np.nan
+        return found
+
     monkeypatch.setattr(LaneTeam, "predict", spoiled)
+    monkeypatch.setattr(LaneTeam, "scores", spoiled_scores)
 
 
 @pytest.mark.parametrize("held", [True, False], ids=["rows", "source"])

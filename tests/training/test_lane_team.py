@@ -13,13 +13,9 @@ from hypothesis import strategies as st
 from thresher import _core, rules
 from thresher.data import as_batch
 from thresher.rules import core_args
-from thresher.training.lanes import (
-    Lane,
-    LaneTeam,
-    bytes_per_feature,
-    make_lanes,
-    split_by_clock,
-)
+from thresher.training.lane_bytes import bytes_per_feature
+from thresher.training.lane_turns import Turns
+from thresher.training.lanes import Lane, LaneTeam, make_lanes
 
 ROWS, WIDTH, CLOCKS = 90, 12, 3
 
@@ -96,11 +92,35 @@ def test_a_bad_row_stops_all_threads_before_it(rows: Any) -> None:
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 8))
-def test_every_lane_is_in_one_part(clocks: list[int], parts: int) -> None:
-    """Parts have about the same size, and each lane is in exactly one."""
-    shares = split_by_clock(clocks, parts)
-    assert sorted(lane for share in shares for lane in share) == list(range(len(clocks)))
-    assert max(map(len, shares)) <= 1 + 1.2 * len(clocks) / min(parts, max(len(clocks), 1))
+def test_threads_have_about_the_same_work(clocks: list[int], threads: int) -> None:
+    """Each lane is in one part, whose pieces have all rows; none waits for one that comes later."""
+    turns = Turns.of(clocks, threads)
+    assert sorted(lane for part in turns.parts for lane in part) == list(range(len(clocks)))
+    of_part: dict[int, list[Any]] = {}
+    for own in turns.pieces:
+        work = sum(len(turns.parts[part]) * (end - begin) for part, begin, end in own)
+        assert work <= 1 + 1.2 * len(clocks) / min(threads, max(len(clocks), 1))
+        for place, piece in enumerate(own):
+            of_part.setdefault(piece.part, []).append((piece.begin, piece.end, place))
+    for pieces in of_part.values():
+        (first, *later), ends = sorted(pieces), [piece[1] for piece in sorted(pieces)]
+        assert (first[0], ends[-1]) == (0.0, 1.0)
+        assert len(later) < 2
+        assert [piece[0] for piece in later] == ends[:-1]
+        assert not later or first[2] == 0
+
+
+@pytest.mark.parametrize("bad", [2, 80])
+def test_a_bad_row_in_turns(rows: Any, bad: int) -> None:
+    """A clock whose first rows fail in one thread does not learn its last rows in the other."""
+    X, y, _ = rows
+    spoiled = X.toarray()
+    spoiled[bad, 3] = np.nan
+    with LaneTeam("truncated_gradient", "dense", "float64", WIDTH, some_lanes(12), 2) as team:
+        assert len(team.states()) == CLOCKS
+        with pytest.raises(_core.DataError, match=f"row {bad}"):
+            team.learn(as_batch(spoiled, y))
+        assert team.steps().tolist() == [bad] * 12
 
 
 @pytest.mark.parametrize("store", ["dense", "hashed"])

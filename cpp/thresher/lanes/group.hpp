@@ -107,6 +107,8 @@ class Group {
   virtual void predict(const RowOfCells<Real>& row, double scale, bool average, double* dot,
                        double* p) const = 0;
   virtual void read(const Cell<Real>& cell, bool average, double* w) const = 0;  // weights by slot
+  // Counts the nonzero weights of some cells, by slot; false: it cannot, and read() must be used.
+  virtual bool count(const RowOfCells<Real>& cells, bool average, double* counts) const = 0;
   virtual bool dead(const Cell<Real>& cell) const = 0;
   virtual bool valid(const Cell<Real>& cell) const = 0;
   virtual double intercept(std::size_t slot, bool average) const = 0;
@@ -161,6 +163,11 @@ class GroupOf final : public Group<typename RuleLanes::Real> {
   }
   void read(const Cell<Real>& cell, bool average, double* w) const override {
     lanes_.read(cell, average, w);
+  }
+  bool count(const RowOfCells<Real>& cells, bool average, double* counts) const override {
+    if constexpr (requires { lanes_.count(cells, average, counts); })
+      return lanes_.count(cells, average, counts);
+    else return false;
   }
   bool dead(const Cell<Real>& cell) const override { return lanes_.dead(cell); }
   bool valid(const Cell<Real>& cell) const override { return lanes_.valid(cell); }

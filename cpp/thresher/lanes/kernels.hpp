@@ -75,6 +75,9 @@ struct TruncatedKernels {
                bool writes, double* dot);
   // w += step x
   void (*close)(const RowOfCells<Real>&, std::size_t line, std::uint64_t now, const Real* step);
+  // As `open` without writing, but counts the nonzero weights of each lane.
+  void (*count)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
+                bool writes, double* counts);
 };
 
 // Rules with two numbers per coordinate: a line is the first numbers of its lanes, then the second.
@@ -86,6 +89,9 @@ struct PairKernels {
                Real* w, double* dot);
   void (*close)(const RowOfCells<Real>&, std::size_t line, const Real* constants,
                 std::size_t stride, const Real* slope, const Real* w);
+  // Counts the nonzero weights of each lane.
+  void (*count)(const RowOfCells<Real>&, std::size_t line, const Real* constants,
+                std::size_t stride, double* counts);
 };
 
 // The rule one-pass (one_pass/bank.hpp): a cell has the weights of a line's lanes, then their n or c.
@@ -135,6 +141,9 @@ struct LossKernels {
   Weighed (*given)(const LossesOfRow&, double weight, const double* rates, double bound);
   // sum += value, product *= factor; returns the largest product.
   double (*add)(const LossesOfRow&, double* sum, double* product);
+  // product *= the probability of the label, 1 or -1, for n raw predictions; n is a multiple of 16.
+  // A probability is clipped to [eps, 1 - eps]. `mark` becomes NaN if a prediction is not finite.
+  void (*likelihoods)(const double* p, std::size_t n, bool is_one, double* product, double* mark);
 };
 
 // What the rule one-pass does once for a row (one_pass/). Arrays have 16 numbers, and rows of the

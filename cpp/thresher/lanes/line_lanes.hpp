@@ -120,12 +120,17 @@ class LineLanes final : public Lanes {
   std::vector<std::int64_t> nonzeros(bool average) const override {
     std::vector<std::int64_t> found(count());
     std::vector<double> w(most_slots());
-    store_.each([&](std::uint64_t, const Cell<Real>& cell) {
+    store_.blocks([&](const RowOfCells<Real>& cells) {
       for (const Member& member : members_) {
-        member.group->read(cell, average, w.data());
-        const Slots& slots = member.slots();
-        for (std::size_t i = 0; i < member.lanes.size(); ++i)
-          found[member.lanes[i]] += w[slots.slot(i)] != 0.0;
+        if (member.group->count(cells, average, w.data())) {
+          add_counts(member, w, found);
+          continue;
+        }
+        for (std::size_t k = 0; k < cells.n; ++k) {
+          member.group->read(cells.cell(k), average, w.data());
+          for (double& value : w) value = value != 0.0;
+          add_counts(member, w, found);
+        }
       }
     });
     return found;
@@ -232,6 +237,12 @@ class LineLanes final : public Lanes {
       found.push_back({std::move(group), lanes, specs[lanes[0]].clock, std::move(losses), {}});
     }
     return found;
+  }
+
+  static void add_counts(const Member& member, const std::vector<double>& counts,
+                         std::vector<std::int64_t>& found) {
+    for (std::size_t i = 0; i < member.lanes.size(); ++i)
+      found[member.lanes[i]] += static_cast<std::int64_t>(counts[member.slots().slot(i)]);
   }
 
   // Places the groups one after another in a cell. Returns the numbers per cell.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -30,6 +31,23 @@ class LineStore {
   struct Work {  // memory for one row
     typename HashedStore<Place>::Places places;
     std::vector<std::uint32_t> numbers;
+    std::vector<std::int32_t> later;
+
+    // Keys of a later row, as many as the row has: those that lack are its own. For keys of 64 bits
+    // and a row that has enough keys, the later row itself.
+    template <class Key>
+    std::pair<const Key*, std::size_t> padded(std::pair<const Key*, std::size_t> row,
+                                              const Key* own, std::size_t n) {
+      if (row.second >= n || row.second == 0) return {row.first, std::min(row.second, n)};
+      if constexpr (sizeof(Key) == 4) {
+        later.resize(n);
+        std::copy_n(row.first, row.second, later.data());
+        std::copy_n(own + row.second, n - row.second, later.data() + row.second);
+        return {later.data(), n};
+      } else {
+        return row;
+      }
+    }
   };
 
   // `numbers` and `stamps`: how many of them a cell has.
@@ -114,6 +132,27 @@ class LineStore {
       const Cell<Real> found = cell(static_cast<std::uint32_t>(number));
       if (!is_fresh(found)) f(found);
     }
+  }
+
+  // f(cells) for all cells, some at a time; x is 1.
+  template <class F>
+  void blocks(F&& f) const {
+    constexpr std::size_t most = 256;
+    const std::vector<Real> ones(most, Real(1));
+    std::vector<std::uint32_t> numbers;
+    const auto call = [&] {
+      f(RowOfCells<Real>{cell(0), stride_, stamp_stride_, numbers.data(), ones.data(),
+                         numbers.size(), numbers.data()});
+      numbers.clear();
+    };
+    const auto add = [&](std::uint32_t number) {
+      numbers.push_back(number);
+      if (numbers.size() == most) call();
+    };
+    if (hashed_) index_.each([&](std::uint64_t, const Place& place) { add(place.number); });
+    else
+      for (std::uint64_t key = 0; key < width_; ++key) add(static_cast<std::uint32_t>(key));
+    if (!numbers.empty()) call();
   }
 
   // Sets the stamps at this position of all cells to 0, because a ledger restarts.
@@ -240,7 +279,9 @@ RowOfCells<Real> cells_of(Rows<Real>& rows, Store& store, typename LineStore<Rea
   rows.with_keys([&](const auto* keys) {
     using Key = std::remove_cvref_t<decltype(*keys)>;
     const std::size_t n = rows.count();
-    const auto [later, fetched] = rows.template ahead<Key>(n);
+    auto [later, fetched] = rows.template ahead<Key>(n);
+    if (fetched < n)
+      std::tie(later, fetched) = work.padded(rows.template row_ahead<Key>(2), keys, n);
     row = store.find(keys, rows.values(), n, later, fetched, work);
   });
   return row;

@@ -67,6 +67,12 @@ class PairLanes : public PairedLanes<R> {
   void read(const Cell<Real>& cell, bool average, double* w) const {
     look(alone(cell), average, w);
   }
+  bool count(const RowOfCells<Real>& cells, bool, double* counts) const {
+    for (std::size_t i = 0; i < slots_.lines(); ++i)
+      kernels().count(cells, slots_.line(i), constants_.data() + i * slots_.size(), slots_.padded(),
+                      counts + i * slots_.size());
+    return true;
+  }
 
   bool valid(const Cell<Real>& cell) const {
     for (std::size_t lane = 0; lane < rules_.size(); ++lane) {

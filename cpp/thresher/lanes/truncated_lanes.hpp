@@ -138,6 +138,15 @@ class TruncatedLanes {
 
   // ---- reading -------------------------------------------------------------------------------
 
+  // Counts the nonzero weights of some cells, by slot; false: use read() for each cell.
+  bool count(const RowOfCells<Real>& cells, bool, double* counts) const {
+    if (shrink_ == Shrink::subgradient) return false;
+    const Debt<Real> debt = owed();
+    for (std::size_t i = 0; i < slots_.lines(); ++i)
+      kernel().count(cells, slots_.line(i), slots_.stamp(), of_line(debt, i), false,
+                     counts + i * slots_.size());
+    return true;
+  }
   // The weights of a cell, by slot.
   void read(const Cell<Real>& cell, bool average, double* w) const {
     look(alone(cell), average, w);

@@ -73,7 +73,11 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
     @cache
     def _parameter_names(cls) -> tuple[str, ...]:
         """Return the names of all parameters; cached, because inspecting a signature is slow."""
-        return tuple(cls._get_param_names())
+        return tuple(super()._get_param_names())
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(cls._parameter_names())
 
     def _set(self, given: dict[str, Any]) -> None:
         """Set the parameters of a constructor, given as its ``locals()``."""

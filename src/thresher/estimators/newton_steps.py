@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from thresher import _core
 from thresher.estimators.solvers import MatrixEstimator
+from thresher.threads import threads_of
 from thresher.training import certifying
-from thresher.training.lanes import threads_of
 from thresher.training.solver_run import SolverRun, State
 from thresher.training.target_scale import TargetScale
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from thresher.errors import Words
@@ -142,9 +143,9 @@ class Rule:
         """The tasks it has estimators for."""
         return tuple(self.estimators)
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, Parameter]:
-        """All parameters, in the order of the estimators' signatures."""
+        """All parameters, in the order of the estimators' signatures. Do not change the dict."""
         loss = (
             {"loss": loss_parameter(self.losses, self.regressor_loss)}
             if len(self.losses) > 1

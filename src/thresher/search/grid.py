@@ -102,7 +102,11 @@ def points_of(estimator: Any, param_grid: Any) -> list[GridPoint]:
     thresher.errors.ParameterError: FTRLClassifier has no parameter 'gravity'; it has loss, l1, ...
     """
     check_estimator(estimator)
-    return [point_of(estimator, n, chosen) for n, chosen in enumerate(combinations(param_grid))]
+    given = estimator.get_params(deep=False)
+    return [
+        point_of(estimator, n, chosen, given=given)
+        for n, chosen in enumerate(combinations(param_grid))
+    ]
 
 
 def combinations(param_grid: Any) -> list[dict[str, Any]]:
@@ -117,7 +121,11 @@ def combinations(param_grid: Any) -> list[dict[str, Any]]:
 
 
 def point_of(
-    estimator: Any, number: int, chosen: Mapping[str, Any], together: bool = False
+    estimator: Any,
+    number: int,
+    chosen: Mapping[str, Any],
+    together: bool = False,
+    given: Mapping[str, Any] | None = None,
 ) -> GridPoint:
     """Return a point of the grid; raise ParameterError if its parameters are not allowed.
 
@@ -128,12 +136,15 @@ def point_of(
     chosen : mapping
     together : bool
         Whether all points must be able to train together; ParameterError if this one is not.
+    given : mapping, optional
+        The parameters of the estimator, if known: to find them takes time.
     """
     owner = type(estimator).__name__
-    params = {**estimator.get_params(deep=False), **clone(dict(chosen), safe=False)}
+    own = estimator.get_params(deep=False) if given is None else given
+    params = {**own, **clone(dict(chosen), safe=False)}
     if estimator.rule not in RULES:  # a race, which chooses the rule itself
         for name in params:
-            if name not in estimator.get_params(deep=False):
+            if name not in own:
                 raise ParameterError(f"{owner} has no parameter {name!r}", parameter=name)
         return GridPoint(number, dict(chosen), params, "", obstacle=_RACE)
     validate.check(estimator.rule, estimator.task, params, owner)

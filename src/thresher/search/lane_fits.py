@@ -28,6 +28,7 @@ from thresher.search.splits import Splits
 from thresher.search.trained import TrainedModels
 from thresher.training.class_weights import class_factors
 from thresher.training.lane_outputs import LanePlan
+from thresher.training.lanes import Lane
 from thresher.training.order_watch import OrderWatch
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import NoRecords
@@ -76,6 +77,7 @@ class LaneFits(Fits):
         self.estimator, self.splits, self.scores = estimator, splits, scores
         self.limit, self.n_jobs = limit, n_jobs
         self._watched = False  # whether a group watches the order of the labels
+        self._lanes: dict[tuple[int, int | None], list[Lane]] = {}  # by point and steps
 
     # ---- planning ------------------------------------------------------------------------------
 
@@ -87,6 +89,7 @@ class LaneFits(Fits):
             store = GroupStore(
                 plan.rule, plan.store, plan.dtype, plan.width, self._features(plan), self.n_jobs
             )
+            self._lanes = {}
             for group in splits.together(run[0].params):
                 jobs = [self._job(plan, point, split) for split in group for point in run]
                 groups = groups_of(jobs, store.bytes_of, self.limit)
@@ -128,11 +131,12 @@ class LaneFits(Fits):
         classes = plan.labels.outputs if sets else max(plan.labels.outputs, 2)
         width = max(self.splits.width or 0, 1)
         params = point.lane_params or point.params
-        return ModelJob(
-            point,
-            split,
-            lanes_of(plan.rule, params, steps, width, split, classes, plan.standardised, sets),
-        )
+        same = self._lanes.get((point.number, steps))  # of another split with as many rows
+        if same is None:
+            facts = plan.rule, params, steps, width, split, classes, plan.standardised, sets
+            same = self._lanes[point.number, steps] = lanes_of(*facts)
+        lanes = [Lane(lane.numbers, lane.words, split, lane.target) for lane in same]
+        return ModelJob(point, split, lanes)
 
     # ---- training and scoring ------------------------------------------------------------------
 

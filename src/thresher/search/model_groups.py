@@ -16,7 +16,8 @@ from thresher.errors import OutOfMemoryError, ParameterError, setting
 from thresher.model.model import Progress
 from thresher.rules import RULES
 from thresher.search.grid import GridPoint
-from thresher.training.lanes import Lane, LaneTeam, bytes_of
+from thresher.training.lane_bytes import bytes_of
+from thresher.training.lanes import Lane, LaneTeam
 
 OVERFLOWS = "a prediction overflows: lower eta0, or scale the rows"  # reason for a missing score
 _SHARE = 0.5  # share of the free memory that is used by default

@@ -57,7 +57,7 @@ from thresher.search.search import Search
 from thresher.search.source_checks import check_source, folds_of
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
-from thresher.training.scores import scores_named
+from thresher.training.scores import quick_score, scores_named
 from thresher.training.shuffling import searched_rows
 
 # Results by gravity and fold; the last fold is the models of all rows.
@@ -299,8 +299,8 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
             raise ParameterError("SparsityPath: cv must have at least 2 folds, for standard errors")
         points = self._points(given, source, limit)
         with told(self.verbose, self.callback, source.block.rows) as tell:
-            args: dict[str, Any] = {"limit": limit, "n_jobs": self.n_jobs, "tell": tell}
-            search = RowSearch(self.scoring, scorer, {}, np.nan, **args, single=True)
+            args = limit, self.n_jobs, tell, quick_score(self.scoring, checked.task)
+            search = RowSearch(self.scoring, scorer, {}, np.nan, *args, single=True)
             if not is_pipeline(self.estimator):
                 found = search.all_at_once(checked, source, points, rows, splits, whole=True)
                 return len(splits), found, search.models

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_method_params
 
 from thresher.data.matrix_source import MatrixSource
+from thresher.losses import PROBABILITY_LOSSES
 from thresher.search.folds import Split
 from thresher.search.grid import GridPoint
 from thresher.search.model_groups import ModelResult
@@ -19,7 +20,7 @@ from thresher.search.progress import SearchProgress
 from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.row_scores import HeldOutScores, RowScores
 from thresher.search.scores import Scores
-from thresher.search.scoring import try_scorers
+from thresher.search.scoring import label_format, try_scorers
 from thresher.search.search import Search
 from thresher.search.splits import MatrixSplits
 from thresher.training.scores import Score
@@ -181,6 +182,11 @@ class RowSearch:
 
     def _try(self, checked: Any, points: Sequence[GridPoint], rows: PipelineRows) -> None:
         lanes = [point for point in points if not point.obstacle]
+        if self.quick is not None and not label_format(checked):
+            if self.quick.needs == "probabilities":
+                lanes = [point for point in lanes if point.loss not in PROBABILITY_LOSSES]
+            else:  # all models have labels, or values
+                return
         try_scorers(self.scorer, checked, lanes, rows.X, rows.y, self.scoring, self.single)
 
     def _go(

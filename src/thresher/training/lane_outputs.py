@@ -17,7 +17,8 @@ from thresher.data.targets import Targets
 from thresher.errors import DataError, OutOfMemoryError, setting
 from thresher.model.model import Output
 from thresher.rules import RULES
-from thresher.training.lanes import Lane, LaneTeam, bytes_of
+from thresher.training.lane_bytes import bytes_of
+from thresher.training.lanes import Lane, LaneTeam
 from thresher.training.outputs import Order, Outputs, Paused
 from thresher.training.plan import TrainingPlan
 from thresher.training.target_scale import TargetScale

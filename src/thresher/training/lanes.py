@@ -1,9 +1,7 @@
-"""Lanes on several threads, and estimates of their memory."""
+"""Lanes on several threads."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -14,12 +12,13 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.threads import threads_of
+from thresher.training.lane_turns import Turns
 
-_UNEVEN = 1.1  # a part may exceed its equal share by this factor to keep a clock in one part
-_SAMPLED = 240  # lanes whose memory is measured; it is extrapolated to more lanes
-_INDEX = 64.0  # bytes per feature of a hashed store, besides its lines (which are half empty)
-_TABLE = 88.0  # largest number of bytes per feature in the table of a lane without shared lines
-_PROBED = 1024  # features of the lanes that are measured
+_SCORED = 1 << 12  # rows that a thread scores at a time
+
+ScoreCall = tuple[
+    _core.Batch, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], str, float, int, bool
+]
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,7 @@ def make_lanes(
 class LaneTeam:
     """Lanes split over threads, with the methods of `_core.Lanes`.
 
-    Results are the same for any number of threads. Lanes with the same clock are in one thread,
-    unless the threads would then have very different amounts of work.
+    Results are the same for any number of threads. `Turns` describes who works on which lanes.
 
     Parameters
     ----------
@@ -101,7 +99,8 @@ class LaneTeam:
         lanes: Sequence[Lane],
         n_jobs: int | None = None,
     ) -> None:
-        shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
+        self._turns = Turns.of([lane.clock for lane in lanes], threads_of(n_jobs))
+        shares, threads = self._turns.parts, len(self._turns.pieces)
         self._members = [np.array(share, np.int64) for share in shares]
         self._parts = [
             make_lanes(rule, store, dtype, width, [lanes[lane] for lane in share])
@@ -110,7 +109,7 @@ class LaneTeam:
         self._home = np.zeros((len(lanes), 2), np.int64)  # part of each lane, and number in it
         for part, share in enumerate(shares):
             self._home[share, 0], self._home[share, 1] = part, np.arange(len(share))
-        self._pool = ThreadPoolExecutor(len(shares)) if len(shares) > 1 else None
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     # ---- learning ------------------------------------------------------------------------------
 
@@ -130,10 +129,18 @@ class LaneTeam:
 
         Parameters are those of `_core.Lanes.learn`.
         """
-        found = self._each(
-            lambda part: part.learn(batch, order, first, last, seen, classes, low, before, scaled)
-        )
-        return self._columns(found) if before else None
+        if last is None:
+            last = len(order) if order is not None else batch.rows
+
+        def learn_rows(part: int, a: int, b: int) -> Any:
+            call = batch, order, a, b, seen, classes, low, before, scaled
+            return self._parts[part].learn(*call)
+
+        if self._pool is None:
+            found = [[learn_rows(part, first, last)] for part in range(len(self._parts))]
+        else:
+            found = self._turns.run(self._pool, learn_rows, first, last)
+        return self._columns([np.concatenate(rows) for rows in found]) if before else None
 
     def next_pass(self) -> None:
         """Let the rates decay as after a pass over the data."""
@@ -185,6 +192,36 @@ class LaneTeam:
             out[:, columns[part]] = values
         return out
 
+    def scores(self, asked: Sequence[ScoreCall]) -> list[NDArray[np.float64]]:
+        """Return the sums of `_core.Lanes.score` for each of some calls.
+
+        All threads work on all calls at the same time. The lanes of a model must be in one part,
+        unless it has only one.
+
+        Parameters
+        ----------
+        asked : sequence of tuple
+            Batch, lanes, rows, truth, kind, middle, outputs and average of each call.
+        """
+        found, tasks = [np.zeros(len(call[1]) // call[6]) for call in asked], []
+        for sums, call in zip(found, asked, strict=True):
+            parts, numbers = self._home[call[1]].T
+            for part in np.unique(parts).tolist():
+                own = np.flatnonzero(parts[:: call[6]] == part)
+                chosen = np.ascontiguousarray(numbers.reshape(-1, call[6])[own].ravel())
+                for first in range(0, len(call[2]), _SCORED):
+                    tasks.append((sums, call, part, own, chosen, slice(first, first + _SCORED)))
+
+        def score_rows(task: Any) -> Any:
+            _, (batch, _, rows, truth, *how), part, _, chosen, some = task
+            return self._parts[part].score(batch, chosen, rows[some], truth[some], *how)
+
+        # The sums of the same rows are added in the same order for any number of threads.
+        each = map if self._pool is None else self._pool.map
+        for (sums, _, _, own, _, _), added in zip(tasks, each(score_rows, tasks), strict=True):
+            sums[own] += added
+        return found
+
     def weights(
         self, lane: int, average: bool = False
     ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
@@ -231,6 +268,11 @@ class LaneTeam:
     def __len__(self) -> int:
         return len(self._home)
 
+    def in_one_part(self, lanes: NDArray[np.int64]) -> bool:
+        """Tell whether one thread has all of these lanes."""
+        parts = self._home[lanes, 0]
+        return bool((parts == parts[0]).all())
+
     # ---- threads -------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -266,83 +308,3 @@ class LaneTeam:
         for values, share in zip(found, self._members, strict=True):
             out[:, share] = values
         return out
-
-
-def split_by_clock(clocks: Sequence[int], parts: int) -> list[list[int]]:
-    """Split lanes into parts of about the same size, keeping lanes of a clock in one part.
-
-    A clock is split only if the sizes would differ too much otherwise.
-
-    Examples
-    --------
-    >>> split_by_clock([0, 1, 0, 1], 2)
-    [[0, 2], [1, 3]]
-    >>> split_by_clock([0, 0, 0, 0], 2)
-    [[0, 1], [2, 3]]
-    """
-    order = np.argsort(np.asarray(clocks, np.int64), kind="stable")
-    lanes = len(order)
-    parts = max(1, min(parts, lanes))
-    sorted_clocks = np.asarray(clocks, np.int64)[order]
-    borders = np.flatnonzero(np.diff(sorted_clocks)) + 1
-    cuts = [0]
-    for part in range(1, parts):
-        cut = round(part * lanes / parts)
-        near = borders[np.abs(borders - cut) <= (_UNEVEN - 1) * lanes / parts]
-        if len(near):
-            cut = int(near[np.abs(near - cut).argmin()])
-        cuts.append(max(cut, cuts[-1]))
-    cuts.append(lanes)
-    shares = [order[a:b].tolist() for a, b in itertools.pairwise(cuts)]
-    return [share for share in shares if share] or [[]]
-
-
-def bytes_per_feature(rule: str, store: str, dtype: str, lanes: Sequence[Lane]) -> float:
-    """Estimate the bytes per feature of these lanes, by making some of them.
-
-    Lanes that share lines need less memory than separate ones. A hashed store also holds the
-    features' numbers and empty slots.
-
-    Examples
-    --------
-    >>> from thresher import AveragedSGDClassifier
-    >>> from thresher.rules import core_args
-    >>> params = AveragedSGDClassifier(alpha=1e-4).get_params()
-    >>> lane = Lane(*core_args.core_parameters("averaged-sgd", params, None))
-    >>> 8 <= bytes_per_feature("averaged_sgd", "dense", "float32", [lane]) <= 64
-    True
-    """
-    sample = list(lanes[:_SAMPLED])
-    if not sample:
-        return 0.0
-    scale = len(lanes) / len(sample)
-    small, large = (make_lanes(rule, "dense", dtype, _PROBED * k, sample) for k in (1, 2))
-    dense = (large.store_bytes - small.store_bytes) / _PROBED * scale
-    if store == "dense":
-        return dense
-    alone = small.layouts.count("alone")
-    return 2.0 * dense + _INDEX * (alone < len(sample)) + _TABLE * alone * scale
-
-
-def bytes_of(
-    rule: str,
-    store: str,
-    dtype: str,
-    lanes: Sequence[Lane],
-    features: int,
-    n_jobs: int | None = None,
-) -> int:
-    """Estimate the memory of a team of lanes.
-
-    Parameters
-    ----------
-    rule, store, dtype, lanes, n_jobs
-        As for `LaneTeam`.
-    features : int
-        Number of features in the store.
-    """
-    shares = split_by_clock([lane.clock for lane in lanes], threads_of(n_jobs))
-    each = (
-        bytes_per_feature(rule, store, dtype, [lanes[lane] for lane in share]) for share in shares
-    )
-    return math.ceil(sum(each) * max(features, 1))

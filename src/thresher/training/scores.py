@@ -15,7 +15,7 @@ from thresher.data.labels import LabelSets, ManyClasses, NumericLabels
 from thresher.data.source import Source
 from thresher.data.unseen_labels import UnseenLabels, class_numbers
 from thresher.errors import ParameterError, setting
-from thresher.losses import Task
+from thresher.losses import LOSSES, Task
 from thresher.model.links import probabilities, scores, values
 from thresher.model.model import Model
 from thresher.training.label_set_scores import (
@@ -56,6 +56,11 @@ class Score:
         return "regressor" if self.needs == "values" else "classifier"
 
 
+def _dot(w: NDArray[Any], values: NDArray[Any]) -> Any:
+    """Return the sum of products, without BLAS: its threads would take the cores of the search."""
+    return (w * values).sum()
+
+
 def _mean(sums: Sums) -> Any:
     return sums[0] / sums[1]
 
@@ -76,29 +81,29 @@ def _mean_recall(sums: Sums) -> Any:
 def _log_losses(p: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
     eps = np.finfo(np.float64).eps
     own = np.clip(p[np.arange(len(true)), true], eps, 1 - eps)
-    return [w @ np.log(own), w.sum()]
+    return [_dot(w, np.log(own)), w.sum()]
 
 
 def _briers(p: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], k: int) -> list[Any]:
     errors = p.copy()
     errors[np.arange(len(true)), true] -= 1.0
     half = 0.5 if k == 2 else 1.0
-    return [-half * (w @ (errors * errors).sum(axis=1)), w.sum()]
+    return [-half * _dot(w, (errors * errors).sum(axis=1)), w.sum()]
 
 
 def _squares(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
-    return [-(w @ (found - true) ** 2), w.sum()]
+    return [-_dot(w, (found - true) ** 2), w.sum()]
 
 
 def _absolutes(
     found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int
 ) -> list[Any]:
-    return [-(w @ np.abs(found - true)), w.sum()]
+    return [-_dot(w, np.abs(found - true)), w.sum()]
 
 
 def _r2_terms(found: NDArray[Any], true: NDArray[Any], w: NDArray[np.float64], _: int) -> list[Any]:
     long = true.astype(np.longdouble)  # the sums below nearly cancel if labels are far from 0
-    return [w @ (found - true) ** 2, w @ (long * long), w @ long, w.sum()]
+    return [_dot(w, (found - true) ** 2), _dot(w, long * long), _dot(w, long), w.sum()]
 
 
 def _r2(sums: Sums) -> Any:
@@ -139,6 +144,32 @@ def quick_score(scoring: Any, task: Task) -> Score | None:
     sums = ("accuracy", "neg_log_loss", "neg_mean_squared_error", "neg_mean_absolute_error")
     found = SCORES[scoring] if isinstance(scoring, str) and scoring in sums else None
     return found if found is not None and found.task == task else None
+
+
+def sums_in_core(score: Score, loss: str, outputs: int) -> tuple[str, float, int] | None:
+    """Return how `_core.Lanes.score` sums a quick score: kind, middle and outputs; None: it cannot.
+
+    Parameters
+    ----------
+    score : Score
+        From `quick_score`.
+    loss : str
+    outputs : int
+        Number of outputs of a model.
+    """
+    kinds = {
+        "accuracy": "hits",
+        "neg_log_loss": "log losses",
+        "neg_mean_squared_error": "squares",
+        "neg_mean_absolute_error": "absolutes",
+    }
+    kind = next((kind for name, kind in kinds.items() if SCORES[name] is score), None)
+    link, middle = LOSSES[loss].link, float(LOSSES[loss].decision_at or 0.0)
+    if kind == "hits":
+        return kind, middle, outputs
+    if outputs > 1 or (kind == "log losses" and (link != "sigmoid" or middle)):
+        return None
+    return None if kind is None or (kind != "log losses" and link != "identity") else (kind, 0.0, 1)
 
 
 def scores_named(scoring: Any, task: Task, multilabel: bool = False) -> dict[str, Score]:
