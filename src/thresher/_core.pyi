@@ -980,6 +980,9 @@ class LearnerRow(RowScores):
         factors: the weight of each label's class. names: receives names, up to `most_names`.
         """
 
+    def learn_numbered(self, attributes: dict[str, Any], row: Batch, label: object) -> float | None:
+        """Do the same for a batch of one row."""
+
     def learn(
         self, attributes: dict[str, Any], row: object, label: object, weight: object
     ) -> float | None:

@@ -15,7 +15,7 @@ from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
-from thresher.estimators.learn_one import OneRowLearning
+from thresher.estimators.learn_row import MatrixRowLearning
 from thresher.estimators.linear import check_source_alone
 from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import Specification, fit, learn_once
@@ -25,7 +25,7 @@ from thresher.training.source_labels import known_labels
 _WEIGHTS = 8  # weights that are copied to a model in the time of one product
 
 
-class StreamingEstimator(OneRowLearning):
+class StreamingEstimator(MatrixRowLearning):
     """Base of all estimators that learn row by row.
 
     Pending shrink events of the learners are applied in everything they return.
@@ -72,7 +72,10 @@ class StreamingEstimator(OneRowLearning):
             self._checked_params()
             known = self._labels()
         rows = self._rows(X, y, self._checked_weights(sample_weight, X))
-        return self._learn_once(rows, known=known, **prepare)
+        self._learn_once(rows, known=known, **prepare)
+        if X.shape[0] == 1:
+            self._prepare_one_row()
+        return self
 
     def _learn_once(
         self,
@@ -140,6 +143,8 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
         return self._learn_more(X, y, sample_weight)
 
     def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        if sample_weight is None and not prepare and self._learned_one_row(X, y):
+            return self
         if is_dict_rows(X):
             return self._learn_dicts(X, y, sample_weight)
         first = self._is_new()

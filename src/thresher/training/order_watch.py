@@ -153,6 +153,18 @@ def watched_batch(
     return order
 
 
+def alarm_in_calls(alarm: OrderAlarm, label: Any) -> LabelOrderWarning:
+    """Return the warning that the rows of calls of `partial_fit` are ordered by their labels.
+
+    Parameters
+    ----------
+    alarm : OrderAlarm
+    label : object
+        The label of its code; None in a regression.
+    """
+    return order_warning(alarm.worded(label), _IN_CALLS)
+
+
 def order_warning(seen: str, remedy: Words) -> LabelOrderWarning:
     """Return the warning that rows are ordered by their labels.
 
