@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.distinct import distinct
 from thresher.health.label_order import LabelOrder
 from thresher.health.watch import DivergenceWatch
 from thresher.model.frontier import Place
@@ -182,7 +183,7 @@ class FittedState:
             parameters["multilabel"] = True
         if self.kinds:
             parameters["kinds"] = json.dumps(self.kinds)
-        features = np.unique(keys)
+        features = distinct(keys)
         known = self._names_of(features) if names is None else names
         return Model.of(
             outputs,

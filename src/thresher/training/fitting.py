@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.data.arrays import nonzeros
+from thresher.data.distinct import distinct
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
@@ -388,7 +389,7 @@ def _names(trainer: Trainer, state: FittedState) -> dict[int, str]:
     """Return the names of features with nonzero weights, where the source has names."""
     if not trainer.source.named:
         return {}
-    keys = np.unique(np.concatenate([output.keys for output in state.learned()])).tolist()
+    keys = distinct(np.concatenate([output.keys for output in state.learned()])).tolist()
     if trainer.names is not None:
         known = trainer.names.names()
         return {key: known[key] for key in keys if key in known}
