@@ -26,6 +26,7 @@ struct Options {
   bool names_again = false;  // report a name in each block that has it, not only in the first
   std::shared_ptr<const KeySet> wanted;  // with `names`: report only the names of these keys
   bool sketch = false;
+  std::string level = "auto";  // of VW's parser; see Marks
 };
 
 // Each thread needs its own parser.
