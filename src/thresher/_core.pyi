@@ -1029,11 +1029,13 @@ class Reader:
         max_line: int = 33554432,
         waiting: object | None = None,
         end: int | None = None,
+        level: str = "auto",
     ) -> None:
         """
         Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The
         source is at position `offset`. While `next` waits for threads, it regularly calls
-        `waiting`, and passes on its errors.
+        `waiting`, and passes on its errors. level: avx512, avx2, portable or none, how VW text
+        is parsed; all give the same blocks.
         """
 
     def next(self) -> Block | None:

@@ -323,8 +323,8 @@ template <int extras, class Key, class Real, class Note>
     ++i;
     if (extras != 2 && bars >> final & 2) {
       // The next namespace, if it has no weight: `|name `.
-      start = at[i];
-      if (at[i - 1] + 1 != at[i] || i + 1 >= last || kinds[i + 1] != ' ') break;
+      start = at[i - 1] + std::size_t{1};
+      if (start != at[i] || i + 1 >= last || kinds[i + 1] != ' ') break;
       hash.set_space({base + start + 1, static_cast<std::size_t>(at[i + 1] - at[i] - 1)});
       space = vectors::Space(hash);
       weight = 1, factor = _mm512_set1_pd(1);
