@@ -261,7 +261,8 @@ void bind_readers(nb::module_& m) {
              bool names_again, std::shared_ptr<io::KeySet> wanted,
              std::shared_ptr<io::FirstNames> first, bool sketch, bool keep_going, int threads,
              std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
-             std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end) {
+             std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end,
+             const std::string& level) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
               throw std::invalid_argument("dtype must be float32 or float64");
@@ -280,6 +281,7 @@ void bind_readers(nb::module_& m) {
             options.sketch = sketch, options.first = first;
             options.wanted = std::move(wanted);
             options.keep_going = keep_going;
+            options.level = level;
             const io::Reading reading{threads,     offset,   first_line,
                                       block_bytes, max_line, end.value_or(io::FileBytes::all)};
             new (self)
@@ -292,11 +294,12 @@ void bind_readers(nb::module_& m) {
           "wanted"_a = nb::none(), "first"_a = nb::none(), "sketch"_a = false,
           "keep_going"_a = true, "threads"_a = 1, "offset"_a = 0, "first_line"_a = 1,
           "block_bytes"_a = std::size_t{1} << 20, "max_line"_a = std::size_t{32} << 20,
-          "waiting"_a.none() = nb::none(), "end"_a.none() = nb::none(),
+          "waiting"_a.none() = nb::none(), "end"_a.none() = nb::none(), "level"_a = "auto",
           "Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. "
           "The\n"
           "source is at position `offset`. While `next` waits for threads, it regularly calls\n"
-          "`waiting`, and passes on its errors. `first` takes the names of each block returned.")
+          "`waiting`, and passes on its errors. `first` takes the names of each block returned.\n"
+          "level: avx512, avx2, portable or none, how VW text is parsed; all give the same blocks.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
            "Return the next block of rows; None at the end.")
       .def("close", &PythonReader::close, "Stop the threads. No block can be read afterwards.");

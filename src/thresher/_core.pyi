@@ -1137,6 +1137,7 @@ class Reader:
         max_line: int = 33554432,
         waiting: object | None = None,
         end: int | None = None,
+        level: str = "auto",
     ) -> None:
         """
         Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The

@@ -27,6 +27,7 @@ struct Options {
   std::shared_ptr<const KeySet> wanted;     // with `names`: report only the names of these keys
   std::shared_ptr<const FirstNames> first;  // report the names that it may not have yet
   bool sketch = false;
+  std::string level = "auto";  // of VW's parser; see Marks
 };
 
 // Each thread needs its own parser.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.distinct import distinct_keys
 from thresher.health.label_order import LabelOrder
 from thresher.health.watch import DivergenceWatch
 from thresher.model.frontier import Place
@@ -18,7 +19,6 @@ from thresher.model.name_arrays import only
 from thresher.rules import core_args
 from thresher.rules.parameter import UNRECORDED
 from thresher.training.hooks import Hooks
-from thresher.training.model_names import distinct
 from thresher.training.name_cache import NameCache
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
@@ -189,7 +189,7 @@ class FittedState:
             parameters["multilabel"] = True
         if self.kinds:
             parameters["kinds"] = json.dumps(self.kinds)
-        features = distinct([evidence.features] if evidence else [o.keys for o in outputs])
+        features = distinct_keys([evidence.features] if evidence else [o.keys for o in outputs])
         known = self._names_of(features) if names is None else names
         return Model.of(
             outputs,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thresher import _core
+from thresher.data.distinct import distinct_keys
 from thresher.data.matrix_source import MatrixSource
 from thresher.model.name_arrays import NameArrays
 
@@ -44,25 +42,12 @@ def requested(trainer: Trainer, position: Position | None) -> bool | str | _core
     return first if first is not None and trainer.number == 0 and position is None else False
 
 
-def distinct(keys: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Return all features, in increasing order. Each array is increasing.
-
-    `np.unique` takes seconds for a million features, because it does not know that.
-    """
-    if len(keys) == 1 and (keys[0][1:] > keys[0][:-1]).all():
-        return np.ascontiguousarray(keys[0])
-    ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *keys]), kind="stable")
-    new = np.ones(len(ordered), bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    return ordered[new]
-
-
 def names_of(trainer: Trainer, state: FittedState) -> Mapping[int, str]:
     """Return the names of features with nonzero weights, where the source has names."""
     source, first = trainer.source, trainer.first_names
     if not source.named:
         return {}
-    keys = distinct([output.keys for output in state.learned(keep=True)])
+    keys = distinct_keys([output.keys for output in state.learned(keep=True)])
     if trainer.names is not None:
         known = trainer.names.names()
         return {key: known[key] for key in keys.tolist() if key in known}
