@@ -1143,6 +1143,7 @@ class Reader:
         Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The
         source is at position `offset`. While `next` waits for threads, it regularly calls
         `waiting`, and passes on its errors. `first` takes the names of each block returned.
+        level: avx512, avx2, portable or none, how VW text is parsed; all give the same blocks.
         """
 
     def next(self) -> Block | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from thresher import _core
 from thresher.data.distinct import distinct_keys
 from thresher.data.matrix_source import MatrixSource
