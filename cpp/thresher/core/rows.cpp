@@ -1,5 +1,6 @@
 #include "thresher/core/rows.hpp"
 
+#include <limits>
 #include <stdexcept>
 
 namespace thresher {
@@ -12,13 +13,16 @@ void fetch(const T* from, const T* to) {
   for (to = std::min(to, from + 32 * line); from < to; from += line) __builtin_prefetch(from);
 }
 
-// The largest key as an unsigned number: a negative key becomes huge.
+// Whether all keys are from 0 to `last`. A key outside makes the sign bit of one of two numbers 1.
 template <class Key>
-std::uint64_t largest(const Key* keys, std::size_t n) {
+bool inside(const Key* keys, std::size_t n, std::uint64_t last) {
   using Unsigned = std::make_unsigned_t<Key>;
-  Unsigned found = 0;
-  for (std::size_t k = 0; k < n; ++k) found = std::max(found, static_cast<Unsigned>(keys[k]));
-  return static_cast<std::uint64_t>(static_cast<std::make_signed_t<Unsigned>>(found));
+  constexpr auto top = static_cast<std::uint64_t>(std::numeric_limits<Key>::max());
+  const auto bound = static_cast<Unsigned>(std::min(last, top));
+  Unsigned signs = 0;
+  for (std::size_t k = 0; k < n; ++k)
+    signs |= static_cast<Unsigned>(keys[k]) | (bound - static_cast<Unsigned>(keys[k]));
+  return signs <= static_cast<Unsigned>(top);
 }
 
 }  // namespace
@@ -98,7 +102,7 @@ void Rows<Real>::stage_dense() {
 template <class Real>
 template <class Key>
 void Rows<Real>::stage_sparse(const Key* keys) {
-  if (!checked_ && !distinct_) increasing_ = increase(keys, count_);
+  if (!checked_ && !distinct_) check_order(keys, count_);
   checked_ = false;
   if (same_) x_ = same_ + begin_;
   else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
@@ -111,9 +115,9 @@ void Rows<Real>::stage_sparse(const Key* keys) {
     }
     return;
   }
-  if (width_ && largest(keys, count_) >= width_)
+  if (width_ && !inside(keys, count_, width_ - 1))
     for (std::size_t k = 0; k < count_; ++k) check_key(static_cast<std::int64_t>(keys[k]));
-  if (repeated_.among(keys, count_)) merge(keys);
+  if (repeats_) merge(keys);
 }
 
 template <class Real>
