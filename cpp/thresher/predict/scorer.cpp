@@ -35,9 +35,9 @@ void in_parts(std::int64_t rows, std::size_t threads, const Place& place, const 
   const auto begin_of = [&](std::int64_t part) {
     if (part == workers) return rows;
     const std::int64_t wanted =
-        place(0) + static_cast<std::int64_t>(static_cast<double>(place(rows) - place(0)) *
-                                             static_cast<double>(part) /
-                                             static_cast<double>(workers));
+        place(0) +
+        static_cast<std::int64_t>(static_cast<double>(place(rows) - place(0)) *
+                                  static_cast<double>(part) / static_cast<double>(workers));
     std::int64_t low = 0, high = rows;  // the first row that begins at `wanted` or later
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
@@ -82,9 +82,7 @@ void check_starts(const Batch& batch, std::size_t size) {
 Scorer::Scorer(std::span<const std::int64_t> starts, std::span<const std::uint64_t> keys,
                std::span<const double> weights, std::span<const double> intercepts,
                std::uint64_t width, const std::string& level)
-    : intercepts_(intercepts.begin(), intercepts.end()),
-      width_(width),
-      kernels_(kernels(level)) {
+    : intercepts_(intercepts.begin(), intercepts.end()), width_(width), kernels_(kernels(level)) {
   if (starts.size() != outputs() + 1 || outputs() == 0 || keys.size() != weights.size() ||
       starts[0] != 0 || starts[outputs()] != static_cast<std::int64_t>(keys.size()) ||
       !std::is_sorted(starts.begin(), starts.end()))
@@ -164,8 +162,7 @@ std::size_t Scorer::bytes() const {
 
 template <class F>
 void Scorer::with_table(F&& f) const {
-  if (floats_.size())
-    f(Table<float>{floats_.data(), outputs(), stride_, padded_.data(), width_});
+  if (floats_.size()) f(Table<float>{floats_.data(), outputs(), stride_, padded_.data(), width_});
   else f(Table<double>{doubles_.data(), outputs(), stride_, padded_.data(), width_});
 }
 
@@ -222,8 +219,7 @@ void Scorer::score_csr(const Batch& batch, const Key* keys, const Value* values,
       if (all_finite(scores + static_cast<std::size_t>(r) * outputs(), outputs())) continue;
       for (std::int64_t i = starts[r]; i < starts[r + 1]; ++i)
         if (!std::isfinite(values[i] * values[i]))
-          refuse_value(row + r, static_cast<std::int64_t>(keys[i]),
-                       static_cast<double>(values[i]));
+          refuse_value(row + r, static_cast<std::int64_t>(keys[i]), static_cast<double>(values[i]));
       refuse_prediction(row + r);
     }
   }
@@ -231,8 +227,7 @@ void Scorer::score_csr(const Batch& batch, const Key* keys, const Value* values,
 
 // A row with keys outside the width, which have no weights.
 template <class Key, class Value>
-void Scorer::by_known_keys(const Key* keys, const Value* values, std::size_t n,
-                           double* out) const {
+void Scorer::by_known_keys(const Key* keys, const Value* values, std::size_t n, double* out) const {
   std::fill(out, out + outputs(), 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     const auto key = static_cast<std::uint64_t>(keys[i]);
@@ -261,8 +256,8 @@ void Scorer::by_slots(const Key* keys, const Value* values, std::size_t n, doubl
       kept += bits_[bit / 64] >> bit % 64 & 1;
     }
     for (std::size_t i = 0; i < kept; ++i)
-      __builtin_prefetch(&slots_[mixed(static_cast<std::uint64_t>(keys[from + found[i]])) >>
-                                 slot_shift_]);
+      __builtin_prefetch(
+          &slots_[mixed(static_cast<std::uint64_t>(keys[from + found[i]])) >> slot_shift_]);
     for (std::size_t i = 0; i < kept; ++i) {
       const Slot& slot = *find(static_cast<std::uint64_t>(keys[from + found[i]]));
       const auto x = static_cast<double>(values[from + found[i]]);
