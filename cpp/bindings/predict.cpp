@@ -98,8 +98,7 @@ void bind_predict(nb::module_& m) {
           "that the model does not have are no error.")
       .def(
           "batch",
-          [](const Scorer& self, const BorrowedBatch& borrowed, std::size_t threads,
-             bool ignores) {
+          [](const Scorer& self, const BorrowedBatch& borrowed, std::size_t threads, bool ignores) {
             const BorrowedBatch held = borrowed;
             const Batch& batch = held.batch;
             if (std::holds_alternative<std::monostate>(batch.keys))
@@ -116,7 +115,7 @@ void bind_predict(nb::module_& m) {
                         static_cast<std::int64_t>(rows.shape(1)),
                         rows.stride(0),
                         rows.stride(1)};
-            if (array.columns == 1) array.column_stride = 1;
+            if (array.columns <= 1 || array.rows == 0) array.column_stride = 1;
             else if (array.rows == 1) array.row_stride = 1;
             if ((array.row_stride != 1 && array.column_stride != 1) || array.row_stride < 0 ||
                 array.column_stride < 0)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.exceptions import NotFittedError
 
 import thresher
@@ -114,7 +115,7 @@ def test_predictions_are_products(case: int, rows: sp.csr_matrix, partly: bool) 
             p = estimator.predict_proba(form)
             assert ((p >= 0) & (p <= 1)).all()
             if own.ndim == 1 and model.loss == "logistic":
-                np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-own)), **close)
+                np.testing.assert_allclose(p[:, 1], expit(own), **close)
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
@@ -151,3 +152,22 @@ def test_messages_of_wrong_rows() -> None:
     assert np.array_equal(estimator.predict(X.tocsc()), estimator.predict(X))
     whole = (X * 9).astype(int)
     assert np.array_equal(estimator.predict(whole), estimator.predict(whole.astype(float)))
+
+
+def test_few_dicts_are_predicted_like_many() -> None:
+    """Up to 64 dicts are read one by one; more of them are read as a source."""
+    rng = np.random.default_rng(0)
+    rows = [{f"w{k}": float(k) for k in rng.integers(0, 50, 8).tolist()} for _ in range(100)]
+    rows[3] = {"colour": "red", "other": None}
+    y = rng.integers(0, 3, 100)
+    for labels in (y % 2, y):
+        estimator = FTRLClassifier().partial_fit(rows, labels, classes=np.unique(labels))
+        for each in (estimator, estimator.model_):
+            many = each.decision_function(rows)
+            few = np.concatenate(
+                [each.decision_function(rows[i : i + 5]) for i in range(0, 100, 5)]
+            )
+            np.testing.assert_allclose(few, many, rtol=1e-6)
+            np.testing.assert_allclose(each.decision_function(rows[0]), many[:1], rtol=1e-6)
+            with pytest.raises(ValueError, match="nan"):
+                each.predict([{"w1": float("nan")}])

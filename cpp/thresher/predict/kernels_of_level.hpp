@@ -2,8 +2,8 @@
 // vectors, and includes this file.
 //
 // CSR rows are read in the order of memory, because the processor fetches that in advance. It adds
-// the products of several rows at the same time by itself. Values are fetched with the hint that
-// they are used once: the weights stay in the caches (1.3x).
+// the products of several rows at the same time by itself. If weights are double, values are
+// fetched with the hint that they are used once: the weights stay in the caches (1.3x).
 #pragma once
 
 #include <cstring>
@@ -17,8 +17,8 @@ namespace {
 using Wide = double __attribute__((vector_size(THRESHER_BYTES)));
 using Narrow = float __attribute__((vector_size(THRESHER_BYTES / 2)));
 constexpr std::size_t lanes = sizeof(Wide) / sizeof(double);
-constexpr std::size_t parts = block / lanes;          // vectors of a block of outputs
-constexpr std::size_t room = 2048;                    // products in memory at a time
+constexpr std::size_t parts = block / lanes;  // vectors of a block of outputs
+constexpr std::size_t room = 2048;            // products in memory at a time
 
 // Not that of the standard library: the linker would keep one copy for all levels.
 template <class T>
@@ -65,15 +65,16 @@ void sparse_one(const Table<Weight>& table, const SparseRows<Key, Value>& rows, 
   const Weight* const w = table.weights;
   const Key* const keys = rows.keys;
   const Value* const x = rows.values;
-  std::int64_t fetched_keys = rows.starts[0], fetched_values = rows.starts[0];
+  [[maybe_unused]] std::int64_t fetched_keys = rows.starts[0], fetched_values = rows.starts[0];
   for (std::int64_t row = 0; row < rows.count; ++row) {
     const std::int64_t begin = rows.starts[row], end = rows.starts[row + 1];
-    for (const std::int64_t to = least(end + ahead, rows.total); fetched_keys < to;
-         fetched_keys += line / static_cast<std::int64_t>(sizeof(Key)))
-      __builtin_prefetch(keys + fetched_keys, 0, 0);
-    for (const std::int64_t to = least(end + ahead, rows.total); fetched_values < to;
-         fetched_values += line / static_cast<std::int64_t>(sizeof(Value)))
-      __builtin_prefetch(x + fetched_values, 0, 0);
+    if constexpr (sizeof(Weight) == 8) {
+      const std::int64_t to = least(end + ahead, rows.total);
+      for (; fetched_keys < to; fetched_keys += line / static_cast<std::int64_t>(sizeof(Key)))
+        __builtin_prefetch(keys + fetched_keys, 0, 0);
+      for (; fetched_values < to; fetched_values += line / static_cast<std::int64_t>(sizeof(Value)))
+        __builtin_prefetch(x + fetched_values, 0, 0);
+    }
     double sum = 0.0;
     for (std::int64_t i = begin; i < end; ++i)
       sum += static_cast<double>(w[static_cast<Unsigned>(keys[i])]) * static_cast<double>(x[i]);
@@ -83,8 +84,8 @@ void sparse_one(const Table<Weight>& table, const SparseRows<Key, Value>& rows, 
 
 // Writes the sums of the outputs at .. at + block - 1 of one row.
 template <class Weight>
-[[gnu::always_inline]] inline void write_block(const Table<Weight>& table, const Wide* sums, std::size_t at,
-                                               double* out) {
+[[gnu::always_inline]] inline void write_block(const Table<Weight>& table, const Wide* sums,
+                                               std::size_t at, double* out) {
   double found[block];
   std::memcpy(found, sums, sizeof found);
   const std::size_t n = least(block, table.outputs - at);
@@ -93,8 +94,8 @@ template <class Weight>
 
 // Sums of `Blocks` blocks of outputs, from output `first` on.
 template <std::size_t Blocks, class Weight, class Key, class Value>
-void sparse_blocks(const Table<Weight>& table, const SparseRows<Key, Value>& rows, std::size_t first,
-                   double* out) {
+void sparse_blocks(const Table<Weight>& table, const SparseRows<Key, Value>& rows,
+                   std::size_t first, double* out) {
   using Unsigned = std::make_unsigned_t<Key>;
   for (std::int64_t row = 0; row < rows.count; ++row) {
     Wide sums[Blocks * parts] = {};
@@ -127,7 +128,8 @@ void sparse(const Table<Weight>& table, const SparseRows<Key, Value>& rows, doub
 
 // One output, short rows: like CSR rows.
 template <class Weight, class Value>
-void dense_short(const Table<Weight>& table, const DenseRows<Value>& rows, std::size_t count, double* out) {
+void dense_short(const Table<Weight>& table, const DenseRows<Value>& rows, std::size_t count,
+                 double* out) {
   constexpr std::size_t group = 8;
   double products[room];
   std::int64_t from[group + 1];
@@ -176,8 +178,8 @@ void dense_columns(const Table<Weight>& table, const DenseRows<Value>& rows, std
 
 // A block of outputs of `Rows` rows.
 template <std::size_t Rows, class Weight, class Value>
-void dense_block(const Table<Weight>& table, const DenseRows<Value>& rows, std::size_t row, std::size_t at,
-                 double* out) {
+void dense_block(const Table<Weight>& table, const DenseRows<Value>& rows, std::size_t row,
+                 std::size_t at, double* out) {
   Wide sums[Rows * parts] = {};
   const Value* const x = rows.values + row * rows.row_stride;
   for (std::size_t j = 0; j < rows.columns; ++j) {
@@ -205,8 +207,7 @@ void dense(const Table<Weight>& table, const DenseRows<Value>& rows, double* out
     const auto at = [&] { return rows.values + row * rows.row_stride; };
     for (; row + 4 <= count; row += 4)
       dense_long<4>(table, at(), rows.row_stride, rows.columns, out + row);
-    for (; row < count; ++row)
-      dense_long<1>(table, at(), rows.row_stride, rows.columns, out + row);
+    for (; row < count; ++row) dense_long<1>(table, at(), rows.row_stride, rows.columns, out + row);
   } else {
     constexpr std::size_t together = parts > 2 ? 2 : 4;
     for (; row + together <= count; row += together)
@@ -235,7 +236,7 @@ KernelsOf<Weight, Value> some() {
 }
 
 Kernels all_kernels() {
-  return {some<float, float>(),   some<float, double>(),   some<double, float>(),
+  return {some<float, float>(),   some<float, double>(), some<double, float>(),
           some<double, double>(), largest<std::int32_t>, largest<std::int64_t>};
 }
 

@@ -1,20 +1,23 @@
 #include "thresher/predict/scorer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
 #include <variant>
 
 #include "thresher/core/error.hpp"
-#include "thresher/predict/team_lease.hpp"
+#include "thresher/predict/helpers.hpp"
 
 namespace thresher::predict {
 namespace {
 
 constexpr std::size_t small = std::size_t{1} << 18;  // weights of a table of any model: 2 MiB
-constexpr std::size_t sparse = 16;                   // a larger table has at most 15 zeros a weight
+constexpr std::size_t sparse = 64;                   // a larger table has at most 63 zeros a weight
 constexpr std::int64_t rows_at_once = 64;            // their keys stay in the first cache
 
 std::int64_t start_of(const Batch& batch, std::int64_t row) {
@@ -22,34 +25,34 @@ std::int64_t start_of(const Batch& batch, std::int64_t row) {
   return std::get<const std::int64_t*>(batch.starts)[row];
 }
 
-// Runs f(first, last) for parts of the rows 0 .. rows - 1, in a thread each. `place` is how much
-// work the rows before a row are. The error of the first part counts: it has the first bad row.
-template <class Place, class F>
-void in_parts(std::int64_t rows, std::size_t threads, const Place& place, const F& f) {
-  threads = std::min(threads, static_cast<std::size_t>(std::max<std::int64_t>(rows, 1)));
-  if (threads <= 1) return f(std::int64_t{0}, rows);
-  TeamLease lease(threads);
-  if (!lease.team()) return f(std::int64_t{0}, rows);  // another call uses the threads
-  Team& team = *lease.team();
-  const auto workers = static_cast<std::int64_t>(team.size());
-  const auto begin_of = [&](std::int64_t part) {
-    if (part == workers) return rows;
-    const std::int64_t wanted =
-        place(0) + static_cast<std::int64_t>(static_cast<double>(place(rows) - place(0)) *
-                                             static_cast<double>(part) /
-                                             static_cast<double>(workers));
-    std::int64_t low = 0, high = rows;  // the first row that begins at `wanted` or later
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (place(middle) < wanted) low = middle + 1;
-      else high = middle;
+// Runs f(first, last) for parts of `rows` rows, which threads take in turn. The error of the first
+// bad row counts: all parts before it were taken before.
+template <class F>
+void in_parts(std::int64_t rows, std::int64_t part, std::size_t threads, const F& f) {
+  if (threads <= 1 || rows <= part) return f(std::int64_t{0}, rows);
+  std::atomic<std::int64_t> next{0};
+  std::mutex mutex;
+  std::int64_t bad = rows;
+  std::exception_ptr error;
+  Helpers::run(threads, [&] {
+    for (std::int64_t first = 0; (first = next.fetch_add(part)) < rows;) {
+      try {
+        f(first, std::min(first + part, rows));
+      } catch (...) {
+        next.store(rows);
+        const std::lock_guard lock(mutex);
+        if (first < bad) bad = first, error = std::current_exception();
+      }
     }
-    return low;
-  };
-  team.together([&](std::size_t worker) {
-    const auto part = static_cast<std::int64_t>(worker);
-    f(begin_of(part), begin_of(part + 1));
   });
+  if (error) std::rethrow_exception(error);
+}
+
+// Rows of a part: about 2^16 values.
+std::int64_t rows_of_part(std::int64_t rows, std::int64_t values) {
+  constexpr std::int64_t enough = 1 << 16;
+  const std::int64_t parts = values / enough + 1;
+  return std::max<std::int64_t>(1, (rows + parts - 1) / parts);
 }
 
 [[noreturn]] void refuse_prediction(std::int64_t row) {
@@ -82,9 +85,7 @@ void check_starts(const Batch& batch, std::size_t size) {
 Scorer::Scorer(std::span<const std::int64_t> starts, std::span<const std::uint64_t> keys,
                std::span<const double> weights, std::span<const double> intercepts,
                std::uint64_t width, const std::string& level)
-    : intercepts_(intercepts.begin(), intercepts.end()),
-      width_(width),
-      kernels_(kernels(level)) {
+    : intercepts_(intercepts.begin(), intercepts.end()), width_(width), kernels_(kernels(level)) {
   if (starts.size() != outputs() + 1 || outputs() == 0 || keys.size() != weights.size() ||
       starts[0] != 0 || starts[outputs()] != static_cast<std::int64_t>(keys.size()) ||
       !std::is_sorted(starts.begin(), starts.end()))
@@ -164,22 +165,21 @@ std::size_t Scorer::bytes() const {
 
 template <class F>
 void Scorer::with_table(F&& f) const {
-  if (floats_.size())
-    f(Table<float>{floats_.data(), outputs(), stride_, padded_.data(), width_});
+  if (floats_.size()) f(Table<float>{floats_.data(), outputs(), stride_, padded_.data(), width_});
   else f(Table<double>{doubles_.data(), outputs(), stride_, padded_.data(), width_});
 }
 
 void Scorer::score(const Batch& batch, bool ignores, std::size_t threads, double* out) const {
-  in_parts(
-      batch.rows, threads, [&](std::int64_t row) { return start_of(batch, row); },
-      [&](std::int64_t first, std::int64_t last) {
-        std::visit(
-            [&](auto keys, auto values) {
-              if constexpr (!std::is_same_v<decltype(keys), std::monostate>)
-                score_csr(batch, keys, values, ignores, first, last, out);
-            },
-            batch.keys, batch.values);
-      });
+  const std::int64_t values = start_of(batch, batch.rows) - start_of(batch, 0);
+  in_parts(batch.rows, rows_of_part(batch.rows, values), threads,
+           [&](std::int64_t first, std::int64_t last) {
+             std::visit(
+                 [&](auto keys, auto values) {
+                   if constexpr (!std::is_same_v<decltype(keys), std::monostate>)
+                     score_csr(batch, keys, values, ignores, first, last, out);
+                 },
+                 batch.keys, batch.values);
+           });
 }
 
 template <class Key, class Value>
@@ -222,8 +222,7 @@ void Scorer::score_csr(const Batch& batch, const Key* keys, const Value* values,
       if (all_finite(scores + static_cast<std::size_t>(r) * outputs(), outputs())) continue;
       for (std::int64_t i = starts[r]; i < starts[r + 1]; ++i)
         if (!std::isfinite(values[i] * values[i]))
-          refuse_value(row + r, static_cast<std::int64_t>(keys[i]),
-                       static_cast<double>(values[i]));
+          refuse_value(row + r, static_cast<std::int64_t>(keys[i]), static_cast<double>(values[i]));
       refuse_prediction(row + r);
     }
   }
@@ -231,8 +230,7 @@ void Scorer::score_csr(const Batch& batch, const Key* keys, const Value* values,
 
 // A row with keys outside the width, which have no weights.
 template <class Key, class Value>
-void Scorer::by_known_keys(const Key* keys, const Value* values, std::size_t n,
-                           double* out) const {
+void Scorer::by_known_keys(const Key* keys, const Value* values, std::size_t n, double* out) const {
   std::fill(out, out + outputs(), 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     const auto key = static_cast<std::uint64_t>(keys[i]);
@@ -261,8 +259,8 @@ void Scorer::by_slots(const Key* keys, const Value* values, std::size_t n, doubl
       kept += bits_[bit / 64] >> bit % 64 & 1;
     }
     for (std::size_t i = 0; i < kept; ++i)
-      __builtin_prefetch(&slots_[mixed(static_cast<std::uint64_t>(keys[from + found[i]])) >>
-                                 slot_shift_]);
+      __builtin_prefetch(
+          &slots_[mixed(static_cast<std::uint64_t>(keys[from + found[i]])) >> slot_shift_]);
     for (std::size_t i = 0; i < kept; ++i) {
       const Slot& slot = *find(static_cast<std::uint64_t>(keys[from + found[i]]));
       const auto x = static_cast<double>(values[from + found[i]]);
@@ -279,12 +277,11 @@ void Scorer::by_slots(const Key* keys, const Value* values, std::size_t n, doubl
 void Scorer::score(const Array& array, std::size_t threads, double* out) const {
   if (width_ && static_cast<std::uint64_t>(array.columns) > width_)
     refuse_key(0, array.columns - 1, width_);
-  in_parts(
-      array.rows, threads, [](std::int64_t row) { return row; },
-      [&](std::int64_t first, std::int64_t last) {
-        std::visit([&](auto values) { score_array(array, values, first, last, out); },
-                   array.values);
-      });
+  in_parts(array.rows, rows_of_part(array.rows, array.rows * array.columns), threads,
+           [&](std::int64_t first, std::int64_t last) {
+             std::visit([&](auto values) { score_array(array, values, first, last, out); },
+                        array.values);
+           });
 }
 
 template <class Value>

@@ -285,6 +285,11 @@ class OneRowLearning(LinearEstimator):
     def _raw_of_dicts(self, rows: Any) -> NDArray[np.float64]:
         self.state_  # noqa: B018 - raises an error if nothing was learned
         state, outputs = self._fitted, self._fitted.outputs
+        if not state.row_by_row and not LOSSES[self._learned_loss()].decision_at:
+            predictor = self._row_predictor()
+            few = None if predictor is None else predictor.few(rows)
+            if few is not None:
+                return few
         reading = None if not self._predicts_by_learners() else self._dict_reading()
         if reading is None or outputs is None or self._core_row(state, reading) is None:
             return super()._raw_of_dicts(rows)

@@ -25,6 +25,7 @@ from thresher.model.frames import rows_of_frame
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.model.one_row import OneRowPredictions, rows_for
+from thresher.model.one_row import predictor_of as row_predictor_of
 from thresher.model.predict import predictor_of
 
 if TYPE_CHECKING:
@@ -236,6 +237,9 @@ class Model(OneRowPredictions):
             The columns of a DataFrame are found by their names, if the training data had names.
         """
         if is_dict_rows(X):
+            found = row_predictor_of(self).few(X)
+            if found is not None:
+                return found[:, 0] if found.shape[1] == 1 else found
             X = rows_for(self, X)
         if is_source(X):
             return scores(self.raw(X), self.loss, self.classes is not None)
