@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_UNEVEN = 1.1  # a thread may have more than its equal share by this factor, to keep clocks whole
+_UNEVEN = 1.1  # a part may exceed its equal share by this factor, to keep clocks whole
+_SMALL = 0.05  # the smallest piece of a thread's work
 
 
 class Piece(NamedTuple):
@@ -31,7 +32,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Turns:
-    """Parts of the lanes, and the pieces of work of each thread, in order.
+    """Parts of the lanes, for some threads.
 
     Lanes with the same clock are in one part: vectors of lanes work best with many lanes. If a
     clock does not fit into the equal share of a thread, two threads take turns: the thread after
@@ -43,22 +44,21 @@ class Turns:
     ----------
     parts : list of list of int
         Numbers of lanes.
-    pieces : list of list of Piece
-        For each thread.
+    threads : int
 
     Examples
     --------
     >>> turns = Turns.of([0, 0, 1, 1, 2, 2], 2)
     >>> turns.parts
     [[0, 1], [2, 3], [4, 5]]
-    >>> [[tuple(piece) for piece in own] for own in turns.pieces]
+    >>> [[tuple(piece) for piece in own] for own in turns.pieces([2.0, 2.0, 2.0])]
     [[(0, 0.0, 1.0), (1, 0.5, 1.0)], [(1, 0.0, 0.5), (2, 0.0, 1.0)]]
     >>> Turns.of([0, 1, 0, 1], 2).parts, Turns.of([0, 0, 0, 0], 2).parts
     ([[0, 2], [1, 3]], [[0, 1], [2, 3]])
     """
 
     parts: list[list[int]]
-    pieces: list[list[Piece]]
+    threads: int
 
     @classmethod
     def of(cls, clocks: Sequence[int], threads: int) -> Turns:
@@ -75,42 +75,53 @@ class Turns:
         lanes = len(order)
         threads = max(1, min(threads, lanes))
         borders = [0, *(np.flatnonzero(np.diff(numbers[order])) + 1).tolist(), lanes]
-        cuts: set[int] = {0, lanes}  # where parts begin and end
-        shared: dict[int, tuple[int, float]] = {}  # by thread: first lane of its clock, its share
-        ends = [0]  # where the lanes of each thread end
+        cuts = {0, lanes}  # where parts begin and end
         for thread in range(1, threads):
             cut = thread * lanes / threads
             near = min(borders, key=lambda border: abs(border - cut))
             low, high = next((a, b) for a, b in pairwise(borders) if a <= cut < b)
             if abs(near - cut) <= (_UNEVEN - 1) * lanes / threads:
-                ends.append(near)
-            elif high - low <= lanes / threads and low not in (low for low, _ in shared.values()):
-                cuts |= {low, high}
-                shared[thread] = low, (high - cut) / (high - low)
-                ends.append(high)
+                cuts.add(near)
             else:
-                ends.append(round(cut))
-        ends = np.maximum.accumulate([*ends, lanes]).tolist()
-        cuts |= set(ends)
-        begins = sorted(cuts)
-        parts = [order[a:b].tolist() for a, b in pairwise(begins)] or [
-            []
-        ]  # no lanes: an empty part
-        pieces: list[list[Piece]] = [[] for _ in range(threads)]
-        for thread, (a, b) in enumerate(pairwise(ends)):
-            pieces[thread] += [Piece(begins.index(at)) for at in begins if a <= at < b]
-        for thread, (low, share) in shared.items():
-            part = begins.index(low)
-            before = pieces[thread - 1]
-            before[before.index(Piece(part))] = Piece(part, share, 1.0)
-            before.sort(key=lambda piece: piece.begin)  # the last rows come last
-            pieces[thread].insert(0, Piece(part, 0.0, share))
-        return cls(parts, [own for own in pieces if own] or [[Piece(0)]])
+                cuts |= {low, high} if high - low <= lanes / threads else {round(cut)}
+        parts = [order[a:b].tolist() for a, b in pairwise(sorted(cuts))]
+        return cls(parts or [[]], threads)  # no lanes: an empty part
+
+    def pieces(self, work: Sequence[float]) -> list[list[Piece]]:
+        """Return the pieces of each thread, in order (McNaughton's rule).
+
+        Parameters
+        ----------
+        work : sequence of float
+            The amount of work of each part.
+        """
+        most = max(sum(work) / self.threads, *work) if work else 0.0
+        found: list[list[Piece]] = [[] for _ in range(self.threads)]
+        thread, room = 0, most
+        for part, own in enumerate(work):
+            last = thread + 1 == self.threads
+            if last or own - room <= _SMALL * most:
+                found[thread].append(Piece(part))
+                room -= own
+            elif room <= _SMALL * most:
+                thread, room = thread + 1, most - own
+                found[thread].append(Piece(part))
+            else:
+                share = 1.0 - room / own  # of the next thread, which begins with it
+                found[thread].append(Piece(part, share, 1.0))
+                thread, room = thread + 1, most - share * own
+                found[thread].append(Piece(part, 0.0, share))
+        return found
 
     def run(
-        self, pool: Executor, work: Callable[[int, int, int], Any], first: int, last: int
+        self,
+        pool: Executor,
+        act: Callable[[int, int, int], Any],
+        first: int,
+        last: int,
+        work: Sequence[float],
     ) -> list[list[Any]]:
-        """Call work(part, first row, last row) for all pieces; return the results of each part.
+        """Call act(part, first row, last row) for all pieces; return the results of each part.
 
         The results of a part are in the order of the rows. If a piece fails, later rows of its part
         are left out, all other pieces finish, and the error is raised.
@@ -118,9 +129,11 @@ class Turns:
         Parameters
         ----------
         pool : Executor
-            With a thread for each list of pieces.
-        work : callable
+            With `threads` threads.
+        act : callable
         first, last : int
+        work : sequence of float
+            The amount of work of each part.
         """
         done = [Event() for _ in self.parts]
         failed: set[int] = set()
@@ -135,14 +148,14 @@ class Turns:
                         continue
                 a, b = (first + round(share * (last - first)) for share in (begin, end))
                 try:
-                    found[part].append(work(part, a, b))
+                    found[part].append(act(part, a, b))
                 except Exception as error:
                     failed.add(part)
                     errors.append(error)
                 finally:
                     done[part].set()
 
-        wait([pool.submit(run_pieces, own) for own in self.pieces])
+        wait([pool.submit(run_pieces, own) for own in self.pieces(work)])
         if errors:
             raise errors[0]
         return found

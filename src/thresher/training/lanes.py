@@ -14,6 +14,7 @@ from thresher import _core
 from thresher.threads import threads_of
 from thresher.training.lane_turns import Turns
 
+_READ = 0.1  # work of reading a row that a lane does not learn, in units of learning it
 _SCORED = 1 << 12  # rows that a thread scores at a time
 
 ScoreCall = tuple[
@@ -100,7 +101,8 @@ class LaneTeam:
         n_jobs: int | None = None,
     ) -> None:
         self._turns = Turns.of([lane.clock for lane in lanes], threads_of(n_jobs))
-        shares, threads = self._turns.parts, len(self._turns.pieces)
+        shares, threads = self._turns.parts, self._turns.threads
+        self._clocks = np.array([lane.clock for lane in lanes], np.int64)
         self._members = [np.array(share, np.int64) for share in shares]
         self._parts = [
             make_lanes(rule, store, dtype, width, [lanes[lane] for lane in share])
@@ -139,7 +141,9 @@ class LaneTeam:
         if self._pool is None:
             found = [[learn_rows(part, first, last)] for part in range(len(self._parts))]
         else:
-            found = self._turns.run(self._pool, learn_rows, first, last)
+            rows = slice(first, last) if order is None else order[first:last]
+            work = self._work(None if seen is None else seen[rows], last - first)
+            found = self._turns.run(self._pool, learn_rows, first, last, work)
         return self._columns([np.concatenate(rows) for rows in found]) if before else None
 
     def next_pass(self) -> None:
@@ -286,6 +290,14 @@ class LaneTeam:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _work(self, seen: NDArray[np.uint8] | None, rows: int) -> list[float]:
+        """Return the amount of work of each part: lanes times rows, of which few are only read."""
+        counts = np.full(1 + self._clocks.max(initial=0), rows)
+        if seen is not None and seen.shape[1] >= len(counts):  # the core refuses fewer columns
+            counts = np.count_nonzero(seen, axis=0)
+        each = _READ * rows + counts[self._clocks]
+        return [float(each[share].sum()) for share in self._members]
 
     def _each(self, act: Callable[[_core.Lanes], Any]) -> list[Any]:
         if self._pool is None:
