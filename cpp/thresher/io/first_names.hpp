@@ -75,7 +75,7 @@ class KeyTable {
   // Adds a key; returns whether it is new.
   bool add(std::uint64_t key) {
     if (key == 0) return !std::exchange(zero_, true);  // 0 marks an empty slot
-    if (2 * count_ >= slots_.size()) grow();
+    if (4 * count_ >= 3 * slots_.size()) grow();
     std::uint64_t& slot = find(key);
     if (slot == key) return false;
     slot = key, ++count_;
@@ -92,7 +92,7 @@ class KeyTable {
 
   void grow() {
     const std::vector<std::uint64_t> before = std::move(slots_);
-    slots_.assign(std::max<std::size_t>(4 * before.size(), std::size_t{1} << 12), 0);
+    slots_.assign(std::max<std::size_t>(2 * before.size(), std::size_t{1} << 12), 0);
     for (const std::uint64_t key : before)
       if (key != 0) find(key) = key;
   }
@@ -267,6 +267,7 @@ class FirstNames {
       from += size;
     }
     names.keys.resize(kept), names.sizes.resize(kept), names.text.resize(to);
+    names.keys.shrink_to_fit(), names.sizes.shrink_to_fit(), names.text.shrink_to_fit();
   }
 
   std::size_t most_bytes_, size_ = 0, bytes_ = 0;
