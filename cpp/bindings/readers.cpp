@@ -108,7 +108,7 @@ class PythonReader {
         throw;
       }
       if (!block) reader_.reset();  // releases the source
-      else if (first_) first_->take(std::exchange(block->first_names, {}));
+      else if (first_) first_->take(std::move(block->first_names));
       return block;
     } catch (const std::system_error& error) {
       raise_os_error(error, path_);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,7 +23,9 @@ struct NameList {
   std::string text;
 
   bool empty() const { return keys.empty(); }
-  std::size_t bytes() const { return 12 * keys.size() + text.size(); }
+  std::size_t bytes() const {
+    return 8 * keys.capacity() + 4 * sizes.capacity() + text.capacity() + sizeof(NameList);
+  }
 
   template <class... Parts>
   void add(std::uint64_t key, Parts... parts) {
@@ -42,6 +45,8 @@ class KeyBits {
   explicit KeyBits(int bits) : words_(((std::size_t{1} << bits) + 63) / 64, 0) {}
   bool empty() const { return words_.empty(); }
   std::size_t bytes() const { return 8 * words_.size(); }
+
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(&words_[key / 64], 1); }
 
   // Adds a key; returns whether it is new.
   bool add(std::uint64_t key) {
@@ -70,7 +75,7 @@ class KeyTable {
   // Adds a key; returns whether it is new.
   bool add(std::uint64_t key) {
     if (key == 0) return !std::exchange(zero_, true);  // 0 marks an empty slot
-    if (2 * count_ >= slots_.size()) grow();
+    if (4 * count_ >= 3 * slots_.size()) grow();
     std::uint64_t& slot = find(key);
     if (slot == key) return false;
     slot = key, ++count_;
@@ -87,7 +92,7 @@ class KeyTable {
 
   void grow() {
     const std::vector<std::uint64_t> before = std::move(slots_);
-    slots_.assign(std::max<std::size_t>(4 * before.size(), std::size_t{1} << 12), 0);
+    slots_.assign(std::max<std::size_t>(2 * before.size(), std::size_t{1} << 12), 0);
     for (const std::uint64_t key : before)
       if (key != 0) find(key) = key;
   }
@@ -103,24 +108,37 @@ class ReportedKeys {
  public:
   explicit ReportedKeys(int bits) {
     if (has_key_bits(bits)) exact_ = KeyBits(bits);
-    else {
-      recent_.assign(slots, 0);
-      recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
-    }
+    else grow(std::size_t{1} << 12);
+  }
+
+  void prefetch(std::uint64_t key) const {
+    if (!exact_.empty()) exact_.prefetch(key);
+    else __builtin_prefetch(&recent_[key & (recent_.size() - 1)], 1);
   }
 
   bool is_new(std::uint64_t key) {
     if (!exact_.empty()) return exact_.add(key);
-    std::uint64_t& recent = recent_[key % slots];
+    std::uint64_t& recent = recent_[key & (recent_.size() - 1)];
     if (recent == key) return false;
     recent = key;
+    if (++count_ == recent_.size() && count_ < most_slots) grow(4 * recent_.size());
     return true;
   }
 
  private:
-  static constexpr std::size_t slots = std::size_t{1} << 17;
+  static constexpr std::size_t most_slots = std::size_t{1} << 16;  // 512 KiB
+
+  void grow(std::size_t slots) {
+    const std::vector<std::uint64_t> before = std::move(recent_);
+    recent_.assign(slots, 0);
+    recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (before[i] % before.size() == i) recent_[before[i] & (slots - 1)] = before[i];
+  }
+
   KeyBits exact_;
-  std::vector<std::uint64_t> recent_;
+  std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits
+  std::size_t count_ = 0;              // keys reported since the beginning
 };
 
 // Finds keys among sorted ones in two steps: the highest bits choose a short range.
@@ -175,22 +193,18 @@ class FirstNames {
   // Whether there were too many names. Parsers ask it.
   bool full() const { return full_.load(std::memory_order_relaxed); }
 
-  std::size_t size() const { return names_.keys.size(); }
+  std::size_t size() const { return size_; }
 
   // Stores the names of a block. Must be called for blocks in file order.
-  void take(const NameList& names) {
-    if (full()) return;
-    constexpr std::size_t ahead = 16;
-    const char* text = names.text.data();
-    for (std::size_t i = 0; i < names.keys.size(); text += names.sizes[i++]) {
-      if (few_.empty() && i + ahead < names.keys.size()) many_.prefetch(names.keys[i + ahead]);
-      const std::uint64_t key = names.keys[i];
-      if (few_.empty() ? many_.add(key) : few_.add(key))
-        names_.add(key, std::string_view(text, names.sizes[i]));
-    }
-    if (names_.bytes() + few_.bytes() + many_.bytes() <= most_bytes_) return;
+  void take(NameList names) {
+    if (full() || names.empty()) return;
+    if (few_.empty()) keep_new(names, many_);
+    else keep_new(names, few_);
+    size_ += names.keys.size(), bytes_ += names.bytes();
+    if (!names.empty()) lists_.push_back(std::move(names));
+    if (bytes_ + few_.bytes() + many_.bytes() <= most_bytes_) return;
     full_.store(true, std::memory_order_relaxed);
-    names_ = {}, few_ = {}, many_ = {};
+    lists_.clear(), size_ = bytes_ = 0, few_ = {}, many_ = {};
   }
 
   // The names of given keys, in the order of the keys.
@@ -204,40 +218,62 @@ class FirstNames {
   Selected of(std::span<const std::uint64_t> keys) const {
     const SortedKeys sorted(keys);
     struct Place {
-      std::size_t at = 0;
-      std::uint32_t size = 0, found = 0;
+      const char* name = nullptr;  // null: it has none
+      std::uint32_t size = 0;
     };
     std::vector<Place> places(keys.size());
-    constexpr std::size_t ahead = 16;
-    std::size_t at = 0, bytes = 0, count = 0;
-    const std::vector<std::uint64_t>& own = names_.keys;
-    for (std::size_t i = 0; i < own.size(); at += names_.sizes[i++]) {
-      if (i + 2 * ahead < own.size()) sorted.prefetch_range(own[i + 2 * ahead]);
-      if (i + ahead < own.size()) sorted.prefetch_keys(own[i + ahead]);
-      const std::uint32_t place = sorted.find(own[i]);
-      if (place == SortedKeys::none) continue;
-      places[place] = {at, names_.sizes[i], 1};
-      bytes += names_.sizes[i], ++count;
+    std::size_t bytes = 0, count = 0;
+    for (const NameList& list : lists_) {
+      const char* name = list.text.data();
+      const std::vector<std::uint64_t>& own = list.keys;
+      for (std::size_t i = 0; i < own.size(); name += list.sizes[i++]) {
+        if (i + 2 * ahead < own.size()) sorted.prefetch_range(own[i + 2 * ahead]);
+        if (i + ahead < own.size()) sorted.prefetch_keys(own[i + ahead]);
+        const std::uint32_t place = sorted.find(own[i]);
+        if (place == SortedKeys::none) continue;
+        places[place] = {name, list.sizes[i]};
+        bytes += list.sizes[i], ++count;
+      }
     }
     Selected selected;
     selected.keys.reserve(count), selected.ends.reserve(count), selected.text.reserve(bytes);
-    const auto* const text = reinterpret_cast<const std::uint8_t*>(names_.text.data());
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (i + ahead < places.size()) __builtin_prefetch(text + places[i + ahead].at);
-      if (!places[i].found) continue;
-      const std::uint8_t* const name = text + places[i].at;
+      if (i + ahead < places.size()) __builtin_prefetch(places[i + ahead].name);
+      if (!places[i].name) continue;
       selected.keys.push_back(keys[i]);
-      selected.text.insert(selected.text.end(), name, name + places[i].size);
+      selected.text.insert(selected.text.end(), places[i].name, places[i].name + places[i].size);
       selected.ends.push_back(static_cast<std::int64_t>(selected.text.size()));
     }
     return selected;
   }
 
  private:
-  std::size_t most_bytes_;
+  static constexpr std::size_t ahead = 16;  // keys between a prefetch and its use
+
+  // Removes the names whose keys are in the set, and adds the other keys to it.
+  template <class Set>
+  static void keep_new(NameList& names, Set& set) {
+    std::size_t kept = 0, from = 0, to = 0;
+    for (std::size_t i = 0; i < names.keys.size(); ++i) {
+      if (i + ahead < names.keys.size()) set.prefetch(names.keys[i + ahead]);
+      const std::uint32_t size = names.sizes[i];
+      if (set.add(names.keys[i])) {
+        if (from != to) {
+          names.keys[kept] = names.keys[i], names.sizes[kept] = size;
+          std::memmove(names.text.data() + to, names.text.data() + from, size);
+        }
+        to += size, ++kept;
+      }
+      from += size;
+    }
+    names.keys.resize(kept), names.sizes.resize(kept), names.text.resize(to);
+    names.keys.shrink_to_fit(), names.sizes.shrink_to_fit(), names.text.shrink_to_fit();
+  }
+
+  std::size_t most_bytes_, size_ = 0, bytes_ = 0;
   std::atomic<bool> full_ = false;
-  NameList names_;
-  KeyBits few_;  // the keys of `names_`; empty if there may be too many bits
+  std::vector<NameList> lists_;  // of blocks, in file order
+  KeyBits few_;                  // the keys of `lists_`; empty if there may be too many bits
   KeyTable many_;
 };
 

@@ -3,6 +3,7 @@
 // reports some of them more than once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "thresher/io/first_names.hpp"
+#include "thresher/io/hash.hpp"
 #include "thresher/io/parser.hpp"
 
 namespace thresher::io {
@@ -33,6 +35,33 @@ class Names {
   }
 
   bool on() const { return on_; }
+
+  // Notes a feature: at once, or at the next flush(). The text of the name must stay until then.
+  void see(std::uint64_t key, std::uint64_t folded, const PrefixHash& space,
+           std::string_view name) {
+    if (!reported_) {
+      if (wants(key, folded)) add(folded, space.prefix(), name);
+    } else if (on_) {
+      reported_->prefetch(folded);
+      seen_[count_++] = {folded, name};
+      if (count_ == seen_.size()) flush(space);
+    }
+  }
+
+  // Adds the names of the features since the last flush, which are of one namespace. Not at once,
+  // because most of the time would be spent on waiting for memory.
+  void flush(const PrefixHash& space) {
+    std::size_t fresh = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      seen_[fresh] = seen_[i];
+      fresh += reported_->is_new(seen_[i].folded);
+    }
+    count_ = 0;
+    if (fresh == 0) return;
+    const std::string prefix = space.prefix();
+    for (std::size_t i = 0; i < fresh; ++i)
+      list_->add(seen_[i].folded, std::string_view(prefix), seen_[i].name);
+  }
 
   // Whether the name of `key` should be added; `folded` is the key of its weight.
   bool wants(std::uint64_t key, std::uint64_t folded) {
@@ -68,6 +97,12 @@ class Names {
   std::shared_ptr<const KeySet> wanted_;
   std::shared_ptr<const FirstNames> first_;
   std::optional<ReportedKeys> reported_;  // with `first_`
+  struct Seen {
+    std::uint64_t folded;
+    std::string_view name;
+  };
+  std::array<Seen, 64> seen_;
+  std::size_t count_ = 0;  // of `seen_`
   std::vector<Name>* names_ = nullptr;
   NameList* list_ = nullptr;
   std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits

@@ -104,6 +104,7 @@ class Vw final : public Parser {
         p = assembly_.bad(line, complaint);
       }
     }
+    names_.flush(hash_);
     assembly_.finish<Key, Real>();
   }
 
@@ -228,7 +229,7 @@ class Vw final : public Parser {
   // Records what feature names and interactions need.
   void note(std::uint64_t key, bool named, std::string_view name) {
     const std::uint64_t folded = key & assembly_.mask();
-    if (named && names_.wants(key, folded)) names_.add(folded, hash_.prefix(), name);
+    if (named) names_.see(key, folded, hash_, name);
     if (!interactions_.empty())
       terms_.push_back({key, letter_, static_cast<std::uint32_t>(spaces_.size() - 1), name});
   }
@@ -257,6 +258,7 @@ class Vw final : public Parser {
 
   void set_space(std::string_view space) {
     letter_ = space.empty() ? ' ' : space.front();
+    names_.flush(hash_);
     hash_.set_space(space);
     if (interactions_.empty()) return;
     spaces_.push_back(hash_.prefix());
@@ -270,6 +272,7 @@ class Vw final : public Parser {
   bool interact(const char* line, std::size_t first, std::size_t& count, Complaint& complaint) {
     Storage& s = assembly_.storage();
     const std::uint64_t mask = assembly_.mask();
+    names_.flush(hash_);
     const auto matches = [](char pattern, char letter) {
       return pattern == ':' || pattern == letter;
     };
