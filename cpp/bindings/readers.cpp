@@ -267,7 +267,8 @@ void bind_readers(nb::module_& m) {
           "Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. "
           "The\n"
           "source is at position `offset`. While `next` waits for threads, it regularly calls\n"
-          "`waiting`, and passes on its errors. level: avx512, avx2, portable or none, how VW text\n"
+          "`waiting`, and passes on its errors. level: avx512, avx2, portable or none, how VW "
+          "text\n"
           "is parsed; all give the same blocks.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
            "Return the next block of rows; None at the end.")

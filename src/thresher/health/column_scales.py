@@ -114,6 +114,8 @@ def different_column(keys: NDArray[Any], values: ArrayLike) -> DifferentColumn |
     """
     sizes = np.abs(np.asarray(values, np.float64))
     used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # bad rows are refused when learned
+    if used.any() and sizes[used].max() / min(LARGER, SMALLER, _EXTREME) < sizes[used].min():
+        return None  # no mean or maximum of a column can be that far from another
     columns, at = seen(keys[used], int(keys.max(initial=0)) + 1)
     sizes, some = sizes[used], len(columns)
     counts = np.bincount(at, minlength=some)
