@@ -84,8 +84,7 @@ class Assembly {
       : bits_(options.bits),
         keep_going_(options.keep_going),
         mask_(options.bits ? (std::uint64_t{1} << options.bits) - 1 : ~std::uint64_t{0}) {
-    if (options.sketch)
-      registers_ = std::make_unique<std::uint8_t[]>(sketch_size + sketch_padding);
+    if (options.sketch) registers_ = std::make_unique<std::uint8_t[]>(sketch_size + sketch_padding);
   }
 
   void begin(std::string_view text, std::shared_ptr<Storage> storage, Block& block) {

@@ -53,9 +53,9 @@ struct Block {
   std::uint64_t digest = 0;  // of the block's bytes
 
   std::vector<BadLine> bad;
-  std::vector<Name> names;           // if requested: each name at least once per file
-  NameList first_names;              // if requested: each name at least once per file
-  std::vector<std::string> spaces;   // with interactions: each namespace at least once per file
+  std::vector<Name> names;          // if requested: each name at least once per file
+  NameList first_names;             // if requested: each name at least once per file
+  std::vector<std::string> spaces;  // with interactions: each namespace at least once per file
   // If requested: of the keys before folding, of this block and of blocks before it (sketch.hpp).
   // Together, the sketches of all blocks so far hold the keys of these blocks.
   std::vector<std::uint8_t> sketch;

@@ -43,8 +43,7 @@ std::size_t find_portable(const char* p, std::size_t windows, std::uint16_t* at,
   for (std::size_t i = 0; i < 64 * windows; i += 64) {
     const auto half = [&](std::size_t from) __attribute__((target("avx2,bmi,popcnt"))) {
       const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + from));
-      const __m256i stops =
-          _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(' ')), bytes);
+      const __m256i stops = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(' ')), bytes);
       const __m256i colons = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(':'));
       const __m256i bars = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('|'));
       return static_cast<std::uint32_t>(
@@ -84,8 +83,8 @@ std::size_t find_portable(const char* p, std::size_t windows, std::uint16_t* at,
     const __m512i base = _mm512_set1_epi16(static_cast<short>(i));
     const __m512i here = _mm512_maskz_compress_epi8(marks, places);
     _mm512_storeu_si512(kinds + count, _mm512_maskz_compress_epi8(marks, bytes));
-    _mm512_storeu_si512(
-        at + count, _mm512_add_epi16(base, _mm512_cvtepu8_epi16(_mm512_castsi512_si256(here))));
+    _mm512_storeu_si512(at + count,
+                        _mm512_add_epi16(base, _mm512_cvtepu8_epi16(_mm512_castsi512_si256(here))));
     if (found > 32)
       _mm512_storeu_si512(
           at + count + 32,
@@ -100,8 +99,8 @@ bool has_avx2() {
          __builtin_cpu_supports("popcnt");
 }
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
+  return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi") &&
+         __builtin_cpu_supports("avx512vbmi2");
 }
 
 #endif

@@ -242,8 +242,8 @@ class Vw final : public Parser {
     };
     Storage& s = assembly_.storage();
     const vw::Target<Key, Real, decltype(noted)> target{
-        s.keys<Key>().data(), s.values<Real>().data(), count, assembly_.mask(),
-        assembly_.registers(), &assembly_.ranks(), noted};
+        s.keys<Key>().data(),  s.values<Real>().data(), count, assembly_.mask(),
+        assembly_.registers(), &assembly_.ranks(),      noted};
     const auto run = [&]<int extras>(std::integral_constant<int, extras>) {
 #if defined(__x86_64__) && defined(__GNUC__)
       if (vectors_) return vw::vector_loop<extras>(p, weight, hash_, marks_, target);
@@ -319,8 +319,8 @@ class Vw final : public Parser {
   Assembly assembly_;
   Names names_;
   Marks marks_;
-  bool modern_;   // the machine has BMI
-  bool vectors_;  // and AVX-512
+  bool modern_;      // the machine has BMI
+  bool vectors_;     // and AVX-512
   PrefixHash hash_;  // hashes names in the current namespace
   char letter_ = ' ';
   std::vector<Term> terms_;

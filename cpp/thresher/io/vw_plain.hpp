@@ -177,7 +177,8 @@ class PlainLoop {
         for (const std::uint64_t key : found) sketch_add(target_.registers, key);
     if constexpr (extras == 2)
       for (std::size_t k = 0; k < 8; ++k) {
-        const auto start = static_cast<std::uint16_t>(marks[static_cast<std::ptrdiff_t>(k) - 1] + 1);
+        const auto start =
+            static_cast<std::uint16_t>(marks[static_cast<std::ptrdiff_t>(k) - 1] + 1);
         target_.note(found[k], true, {base + start, marks[k] - std::size_t{start}});
       }
     Key* const keys = target_.keys + n;

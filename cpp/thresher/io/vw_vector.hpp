@@ -10,8 +10,8 @@
 
 namespace thresher::io::vw {
 
-#define THRESHER_512                                                                        \
-  gnu::target(                                                                              \
+#define THRESHER_512                                                                       \
+  gnu::target(                                                                             \
       "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt," \
       "popcnt")
 
@@ -38,8 +38,9 @@ struct Product {
   const __m512i c = _mm512_mul_epu32(x1, y), d = _mm512_mul_epu32(x1, y1);
   const __m512i t = _mm512_add_epi64(c, _mm512_srli_epi64(a, 32));
   const __m512i u = _mm512_add_epi64(b, _mm512_and_si512(t, half));
-  return {_mm512_mask_blend_epi32(0x5555, _mm512_slli_epi64(u, 32), a),
-          _mm512_add_epi64(d, _mm512_add_epi64(_mm512_srli_epi64(t, 32), _mm512_srli_epi64(u, 32)))};
+  return {
+      _mm512_mask_blend_epi32(0x5555, _mm512_slli_epi64(u, 32), a),
+      _mm512_add_epi64(d, _mm512_add_epi64(_mm512_srli_epi64(t, 32), _mm512_srli_epi64(u, 32)))};
 }
 
 // detail::fold(), hash_words() and mix(key, 0) of eight.
@@ -109,8 +110,8 @@ struct Product {
       all(0x8080808080808080u));
   point = _mm512_or_si512(point, _mm512_slli_epi64(_mm512_add_epi64(kept, all(1)), 7));
   good &= _mm512_test_epi64_mask(point, point);
-  const __m512i before = _mm512_srli_epi64(
-      _mm512_xor_si512(point, _mm512_sub_epi64(point, all(1))), 8);
+  const __m512i before =
+      _mm512_srli_epi64(_mm512_xor_si512(point, _mm512_sub_epi64(point, all(1))), 8);
   const __m512i whole = _mm512_sub_epi64(all(64), _mm512_lzcnt_epi64(before));
   bits = _mm512_mask_sub_epi64(bits, _mm512_cmpneq_epi64_mask(whole, bits), bits, all(8));
   good &= _mm512_test_epi64_mask(bits, bits);
@@ -207,8 +208,7 @@ template <int extras, class Key, class Real, class Note>
     const __m512i stop = vectors::chosen_of(chosen, places);
     const __m512i colon = vectors::chosen_of(chosen, previous);
     const __m512i end = _mm512_mask_blend_epi64(valued, stop, colon);
-    const __m512i begin = _mm512_add_epi64(
-        _mm512_alignr_epi64(stop, all(start - 1), 7), all(1));
+    const __m512i begin = _mm512_add_epi64(_mm512_alignr_epi64(stop, all(start - 1), 7), all(1));
     const __m512i size = _mm512_sub_epi64(end, begin);
     // Stop before an empty name.
     const __mmask8 empty = _mm512_mask_cmpeq_epi64_mask(lanes, size, _mm512_setzero_si512());
@@ -217,8 +217,7 @@ template <int extras, class Key, class Real, class Note>
       lanes &= static_cast<__mmask8>((empty & -empty) - 1), cut = true;
     if (lanes == 0) break;
 
-    const __m512i word =
-        _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), lanes, begin, base, 1);
+    const __m512i word = _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), lanes, begin, base, 1);
     const __m512i bits = _mm512_slli_epi64(size, 3);
     const __m512i name = _mm512_and_si512(word, vectors::first_bits(bits));
     __m512i key = space(name, size);
@@ -230,7 +229,8 @@ template <int extras, class Key, class Real, class Note>
       named = vectors::no_digits(digits) | zeros;
       key = _mm512_mask_blend_epi64(named, vectors::number_of(digits), key);
     }
-    if (const __mmask8 longer = _mm512_mask_cmpgt_epu64_mask(lanes, size, space.most)) [[unlikely]] {
+    if (const __mmask8 longer = _mm512_mask_cmpgt_epu64_mask(lanes, size, space.most))
+        [[unlikely]] {
       alignas(64) std::uint64_t found[8], starts[8], sizes[8];
       _mm512_store_si512(found, key);
       _mm512_store_si512(starts, begin);
@@ -270,8 +270,8 @@ template <int extras, class Key, class Real, class Note>
       value = _mm512_mask_mul_pd(value, wanted, number, factor);
       // Numbers that Real cannot hold.
       const __m512d largest = _mm512_set1_pd(largest_of<Real>);
-      const __mmask8 infinite = _mm512_mask_cmp_pd_mask(
-          static_cast<__mmask8>(wanted & lanes), _mm512_abs_pd(value), largest, _CMP_NLE_UQ);
+      const __mmask8 infinite = _mm512_mask_cmp_pd_mask(static_cast<__mmask8>(wanted & lanes),
+                                                        _mm512_abs_pd(value), largest, _CMP_NLE_UQ);
       if (infinite) [[unlikely]]
         lanes &= static_cast<__mmask8>((infinite & -infinite) - 1), cut = true;
       if (cut && lanes == 0) break;
