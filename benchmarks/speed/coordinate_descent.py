@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import importlib
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -27,12 +27,11 @@ import scipy.sparse as sp
 from scipy.special import expit, xlogy
 from sklearn.linear_model import LogisticRegression
 
-from speed.line import Line
+from speed.line import Line, timed
 from thresher import CoordinateDescentClassifier, datasets
 
 GOAL = 1e-4
 SETS = ("news20", "rcv1_small", "a9a", "dorothea", "dexter", "pcmac")
-_LONG = 0.25  # seconds of a call that is not repeated while tolerances are tried
 
 
 class Fitted(NamedTuple):
@@ -138,32 +137,25 @@ PEERS: dict[str, tuple[Callable[[Problem, float], Fitted], tuple[float, ...]]] =
 }
 
 
-def _seconds(call: Callable[[], Fitted]) -> tuple[float, Fitted]:
-    best, result = float("inf"), None
-    for _ in range(3):
-        began = time.perf_counter()
-        result = call()
-        best = min(best, time.perf_counter() - began)
-        if best > _LONG:
-            break
-    return best, result
-
-
 def _fastest(problem: Problem, names: list[str]) -> tuple[str, Callable[[], Fitted]]:
     """Return the fastest peer that reaches the gap, with its tolerance, and its call."""
-    found = []
+    small = replace(problem, X=problem.X[:50], y=problem.y[:50], l1=10 * problem.l1)
+    found: list[tuple[bool, float, str, Callable[[], Fitted]]] = []
     for name in names:
         if name == "celer" and problem.intercept:
             continue
         fit, tolerances = PEERS[name]
+        fit(small, 1.0)  # compiles
         for tol in tolerances:
-            result = fit(problem, tol)  # also compiles
-            if (gap := gap_of(problem, result)[0]) <= GOAL:
-                break
-        seconds, _ = _seconds(lambda fit=fit, tol=tol: fit(problem, tol))
+            call = partial(fit, problem, tol)
+            ran = timed(call)
+            gap = gap_of(problem, ran.value)[0]
+            if gap <= GOAL or any(not poor and ran.seconds > 2 * s for poor, s, *_ in found):
+                break  # a smaller tolerance takes longer
+        seconds = min(ran.seconds, *(timed(call).seconds for _ in range(2)))
         package = version("scikit-learn" if name == "liblinear" else name)
         text = f"{name} {package}, tol {tol:g}" + (f", gap only {gap:.1e}" if gap > GOAL else "")
-        found.append((gap > GOAL, seconds, text, lambda fit=fit, tol=tol: fit(problem, tol)))
+        found.append((gap > GOAL, seconds, text, call))
     best = min(found, key=lambda each: each[:2])
     return best[2], best[3]
 

@@ -75,8 +75,8 @@ void NewtonDescent::best_intercept() {
   }
 }
 
-// With equal weights, factors of the loss are multiplied, so that most rows need no logarithm, as in
-// core/tally.hpp.
+// With equal weights, factors of the loss are multiplied, so that most rows need no logarithm, as
+// in core/tally.hpp.
 double NewtonDescent::evaluate(const std::vector<double>& z, std::vector<double>& u,
                                std::vector<double>& h) const {
   const auto sum_of = [&](auto&& logarithm) {
@@ -161,6 +161,15 @@ void NewtonDescent::choose() {
   for (std::size_t at = 0; at < set_.size(); ++at) set_.w[at] = w_[set_.features[at]];
 }
 
+// Whether the gap on the working set is at most `enough`. D is concave, so D(c u) is at most the
+// tangent at u: the mean loss - c u.z. This bound needs no logarithms, and is mostly enough.
+bool NewtonDescent::solved(double largest, double enough) const {
+  const double scale = largest > l1_ ? l1_ / largest : 1.0, penalty = l1_ * norm();
+  const double tangent = std::inner_product(slope_.begin(), slope_.end(), z_.begin(), 0.0);
+  if (penalty + scale * tangent > enough) return false;
+  return loss_now_ + penalty - dual(scale) <= enough;
+}
+
 double NewtonDescent::improve(double goal) {
   choose();
   const double enough = std::max(inner_share * gap_, 0.5 * goal);
@@ -170,10 +179,7 @@ double NewtonDescent::improve(double goal) {
       for (const double h : h_) total += h;
     if (step > 0) balance();
     const double largest = set_.weigh(h_, v_, total, least_);
-    if (step > 0) {
-      const double value = loss_now_ + l1_ * norm();
-      if (value - dual(largest > l1_ ? l1_ / largest : 1.0) <= enough) break;
-    }
+    if (step > 0 && solved(largest, enough)) break;
     solve_model();
     if (search_line()) continue;
     // Rounding, or a model that is far too flat: the largest curvature makes a full step a descent.

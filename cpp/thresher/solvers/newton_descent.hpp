@@ -59,6 +59,7 @@ class NewtonDescent : public CoordinateDescent {
   void balance();
   double dual(double scale) const;  // D(scale v)
   void certify();
+  bool solved(double largest, double enough) const;
   void choose();
   void solve_model();
   bool dense_pays() const;

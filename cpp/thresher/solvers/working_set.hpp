@@ -1,6 +1,7 @@
 // The columns of a working set, side by side in memory, with what a Newton step needs of them.
 //
-//   H    the Hessian of the mean loss on the set: H_jk = sum_i h_i x_ij x_ik, h_i = s_i L''(z_i) / S
+//   H    the Hessian of the mean loss on the set: H_jk = sum_i h_i x_ij x_ik
+//   h_i  s_i L''(z_i, y_i) / S
 //
 // An intercept b that is not penalised is eliminated from the quadratic model: for every d it has
 // its best value. Then column j is x_j minus its mean with weights h, and
