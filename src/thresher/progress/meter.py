@@ -84,6 +84,8 @@ class ProgressMeter:
             before = 0 if self._last is None else self._last["examples"]
             self._records, self._last = self._records + 1, facts
             share = None if self.passes is None else min(1.0, self._records / self.passes)
+            if facts.get("duality_gap") is not None:
+                share = None  # it ends when the gap is small, long before the last pass
             if self._staged:
                 return None
             return {
