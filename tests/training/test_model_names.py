@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from thresher import FTRLClassifier, TruncatedGradientClassifier, scan
+from thresher.data.distinct import distinct_keys
 from thresher.data.source import Source
 from thresher.model.name_arrays import NameArrays, only
 from thresher.training import model_names
@@ -92,6 +93,6 @@ def test_name_arrays_are_like_a_dict():
 
 def test_distinct_features():
     some = [np.array([1, 5], np.uint64), np.array([0, 5, 2**64 - 1], np.uint64)]
-    assert model_names.distinct(some).tolist() == [0, 1, 5, 2**64 - 1]
-    assert model_names.distinct(some[:1]).tolist() == [1, 5]
-    assert model_names.distinct([]).tolist() == []
+    assert distinct_keys(some).tolist() == [0, 1, 5, 2**64 - 1]
+    assert distinct_keys(some[:1]).tolist() == [1, 5]
+    assert distinct_keys([]).tolist() == []

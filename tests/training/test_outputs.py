@@ -320,7 +320,7 @@ def test_many_outputs_are_predicted_by_one_product() -> None:
         np.testing.assert_allclose(
             model.decision_function(rows), clf.decision_function(rows), rtol=1e-5, atol=1e-6
         )
-    for value in (np.nan, np.inf, 1e300):
+    for value in (np.nan, np.inf):
         bad = X.toarray()
         bad[7, 3] = value
         with pytest.raises(_core.DataError, match="row 7: the value of feature 3"):

@@ -226,11 +226,11 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         step: str = "newton",
         passes: int = 1000,
         tol: float | str | None = "auto",
+        n_jobs: int | None = None,
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
         random_state: Any = None,
-        n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -282,7 +282,6 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         random_state: Any = None,
-        n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:

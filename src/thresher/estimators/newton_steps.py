@@ -41,7 +41,7 @@ class NewtonSteps(MatrixEstimator):
         """
         tol = AUTO_TOL if self.tol == "auto" else self.tol
         with ExitStack() as stack:
-            run = _runner(min(threads_of(self.n_jobs), len(solvers)), stack)
+            run = _runner(min(threads_of(getattr(self, "n_jobs", None)), len(solvers)), stack)
             starts = run(lambda k: solvers[k].begin(self.fit_intercept), range(len(solvers)))
             goals = [-1.0 if tol is None else max(tol, _LEAST) * start for start in starts]
             active = [k for k, solver in enumerate(solvers) if solver.gap() > goals[k]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thresher.losses import LOSSES
-from thresher.rules.parameter import ROW_BY_ROW, Parameter
+from thresher.rules.parameter import ROW_BY_ROW, Parameter, jobs_for
 from thresher.rules.rule import Rule
 
 MATRIX_RULES: dict[str, Rule] = {
@@ -206,15 +206,7 @@ MATRIX_RULES: dict[str, Rule] = {
                 optional=True,
                 auto=1e-3,
             ),
-            "n_jobs": Parameter(
-                "Number of threads, one for each output at most; -1 is all processors, None is "
-                "one. The result is the same for any number.",
-                None,
-                kind="integer",
-                low=-1,
-                high=1024,
-                optional=True,
-            ),
+            "n_jobs": jobs_for(),
         },
         without=("quantile", "passes", "tol", *ROW_BY_ROW),
         streams=False,
