@@ -38,7 +38,7 @@ def ours(jobs: int, gravities: Any = GRAVITIES, **more: Any) -> OnePassSearchCV:
 
 
 def same_scores(found: Any, peer: Any) -> str:
-    """Return the best log loss of both searches; ours may not be worse."""
+    """Return the best log losses of both searches; ours may be larger by at most 0.002."""
     best = [-float(search.best_score_) for search in (found, peer)]
     assert best[0] <= best[1] + 0.002, best
     return f"best log loss {best[0]:.4f} / {best[1]:.4f}"
