@@ -4,16 +4,21 @@
 #   make demo       a demonstration               make test       lint, types and tests, as in CI
 #   make build      rebuild after a C++ change    make stub       rewrite src/thresher/_core.pyi
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
-#   make bench      benchmarks of the core        make soak       long property tests
+#   make bench      the table of speeds           make soak       long property tests
 #   make docs       run the examples in the docs  make fuzz       fuzz the readers, a minute each
 #   make clean      remove all build results      make experiments  docs/results.md from the papers
 #   make quick      lint, types and the most important tests, in under a minute
+#   make bench-full     the table for large data; writes docs/speed.md
+#   make bench-compare REV=...  our calls of two versions in turn; names what got slower
+#   make bench-history  measures this version, and draws all that were measured
+#   make bench-peers    installs the libraries that the table compares with
 #
 # `make fuzz` needs clang with libFuzzer (Debian: apt install clang libclang-rt-dev). Options:
 # FUZZ_SECONDS (for each target) and FUZZ_TARGETS.
 #
 # The install is editable, so Python changes need no rebuild. PYTEST_ARGS is passed to pytest, as in
-# `make test PYTEST_ARGS="-k ftrl"`.
+# `make test PYTEST_ARGS="-k ftrl"`; BENCH_ARGS is passed on by all `make bench...`, as in
+# `make bench BENCH_ARGS="--only fit"`.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -36,7 +41,8 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help demo build test quick lint types format stub docs golden bench experiments soak sanitize fuzz clean
+.PHONY: FORCE help demo build test quick lint types format stub docs golden bench bench-full \
+  bench-compare bench-history bench-peers experiments soak sanitize fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -133,8 +139,25 @@ docs: $(VENV)/.dev $(VENV)/.installed
 soak: $(VENV)/.dev $(VENV)/.installed
 	HYPOTHESIS_PROFILE=soak $(PYTEST) $(PARALLEL) -m 'soak or hypothesis' $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
+# benchmarks/README.md describes these.
+SPEED := PYTHONPATH=$(CURDIR)/benchmarks$${PYTHONPATH:+:$$PYTHONPATH} $(PY) -m
+BENCH_ARGS ?=
+
 bench: $(VENV)/.dev $(VENV)/.installed
-	$(PY) benchmarks/core.py
+	$(SPEED) speed $(BENCH_ARGS)
+
+bench-full: $(VENV)/.dev $(VENV)/.installed
+	$(SPEED) speed --full --page $(BENCH_ARGS)
+
+bench-compare: $(VENV)/.dev $(VENV)/.installed
+	@[ -n "$(REV)" ] || { echo "error: name the other version: make bench-compare REV=HEAD~10" >&2; exit 1; }
+	$(SPEED) speed.compare '$(REV)' $(BENCH_ARGS)
+
+bench-history: $(VENV)/.dev $(VENV)/.installed
+	$(SPEED) speed.history $(BENCH_ARGS)
+
+bench-peers: $(VENV)/.dev
+	$(SPEED) speed.peers
 
 # EXPERIMENTS selects experiments. EXPERIMENT_ARGS is passed on, as in
 # `make experiments EXPERIMENT_ARGS=--missing`.

@@ -10,12 +10,13 @@ fit     the whole call `fit` with default options, except that rows are not shuf
 core    the loop over rows alone, for every vector level that this machine has
 VW      one pass over the same VW text with default options: seconds, and progressive loss. The
         column "until" is the time until Thresher's progressive loss is at most that of VW's whole
-        pass. It is skipped if VW is not installed (`python benchmarks/vw.py --install`).
+        pass. It is skipped if VW is not installed (`make bench-peers`).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -29,7 +30,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from vw import DRIVER, PEER
+from speed import peers
+from vw import DRIVER
 from vw_data import files
 
 from thresher import FTRLClassifier, OnePassClassifier, _core
@@ -185,14 +187,14 @@ def reached(lines: list[tuple[float, str]], target: float) -> float:
 
 def against_vw(rows: int, repeats: int, folder: Path) -> None:
     """Print times and losses of VW and Thresher on the same text."""
-    python = PEER / "bin" / "python"
     print("\n## VW text, one pass\n")
-    if not python.exists():
-        print("VW is not installed: python benchmarks/vw.py --install")
+    peers.find()
+    if importlib.util.find_spec("pylibvw") is None:
+        print(peers.missing("VW"))
         return
     text, model = str(files(folder, rows)["named.vw"]), str(folder / "one_pass.model")
     options = ["--loss_function", "logistic", "-b", "22"]
-    peer = [str(python), "-c", DRIVER, "-d", text, "-f", model, *options]
+    peer = [sys.executable, "-c", DRIVER, "-d", text, "-f", model, *options]
     ours = [sys.executable, "-m", "thresher", "train", text, "-m", model, "--bits", "22"]
     ours += ["--no-names", "--json", "--rule"]
     runs: dict[str, list[tuple[float, list[tuple[float, str]]]]] = {}

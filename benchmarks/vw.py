@@ -1,6 +1,6 @@
 """Thresher and Vowpal Wabbit compared: the same files, one interleaved run, best of several.
 
-    python benchmarks/vw.py --install     installs VW's wheel into the environment build/peers/vw
+    make bench-peers                      installs VW's wheel into build/peers
     python benchmarks/vw.py [--rows 500000] [--repeats 5] [--json FILE] [--peer-only]
 
 Every run is a separate process, timed from outside: wall-clock time, and CPU time of all threads.
@@ -26,6 +26,7 @@ until VW's progressive loss is reached: for VW the whole pass, for Thresher unti
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -35,11 +36,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from speed import peers
 from vw_data import files
 
 ROOT = Path(__file__).resolve().parents[1]
-PEER = ROOT / "build" / "peers" / "vw"
-WHEEL = "vowpalwabbit==9.11.9"
 DRIVER = "import sys, pylibvw; v = pylibvw.vw(sys.argv[1:]); v.run_parser(); v.finish()"
 BITS, ETA, GRAVITY, L1 = "22", "0.015", "1e-7", "1"
 RATES = ["0.25", "0.35", "0.5", "0.7", "1", "1.4", "2", "2.8"]  # of VW, adaptive
@@ -104,23 +104,17 @@ class VW:
     """Vowpal Wabbit."""
 
     def __init__(self, folder: Path) -> None:
-        self.python, self.folder = PEER / "bin" / "python", folder
-        if not self.python.exists():
-            raise SystemExit(f"VW is not installed in {PEER}; run this with --install")
+        self.folder = folder
+        peers.find()
+        if importlib.util.find_spec("pylibvw") is None:
+            raise SystemExit(peers.missing("VW"))
         self.sgd = ["--sgd", "--l1", GRAVITY, "--power_t", "0", "-l", ETA]
-
-    @staticmethod
-    def install() -> None:
-        """Install the wheel into a separate environment."""
-        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
-        pip = [str(PEER / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-        subprocess.run([*pip, "--disable-pip-version-check", WHEEL], check=True)
 
     def train(self, data: Path, rule: list[str], cores: int, cache: list[str] | None = None) -> Run:
         """Train once; `cache` holds the options of the cache."""
         model = str(self.folder / "vw.model")
         options = ["-d", str(data), "-f", model, "--loss_function", "logistic", "-b", BITS]
-        command = [str(self.python), "-c", DRIVER, *options, *rule, *(cache or [])]
+        command = [sys.executable, "-c", DRIVER, *options, *rule, *(cache or [])]
         Path(model).unlink(missing_ok=True)
         run = timed(command, cores)
         if not Path(model).exists():
@@ -235,7 +229,6 @@ def show(result: dict[str, Any], repeats: int) -> None:
 def main() -> None:
     """Parse arguments, run, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--install", action="store_true", help="install VW, then run")
     parser.add_argument("--peer-only", action="store_true", help="run only VW")
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--repeats", type=int, default=5)
@@ -243,8 +236,6 @@ def main() -> None:
     parser.add_argument("--thresher", default=str(Path(sys.executable).with_name("thresher")))
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
-    if arguments.install:
-        VW.install()
     paths = files(arguments.folder, arguments.rows)
     programs: list[VW | Thresher] = [VW(arguments.folder)]
     if not arguments.peer_only:

@@ -29,7 +29,7 @@ from thresher.errors import (
 )
 from thresher.search.folds import check_classes
 from thresher.search.model_groups import checked_limit
-from thresher.training.lanes import threads_of
+from thresher.threads import threads_of
 
 PACKAGE = Path(thresher.__file__).parent
 HASHED = "use ", setting("store", "hashed"), ", or ", setting("bits", call="scan")

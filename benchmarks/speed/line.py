@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+LEAST, MOST = 0.5, 1000  # seconds of all repeats of a line, and repeats to reach them
+
 
 @dataclass(frozen=True)
 class Timed:
@@ -48,6 +50,22 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A line that cannot be measured here; `lines` yields it in place of a `Line`.
+
+    Attributes
+    ----------
+    name : str
+        What a user calls.
+    reason : str
+        Why, for example "celer is not installed; make bench-peers".
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Measured:
     """Best seconds of both calls, their ratio, and what `check` said."""
 
@@ -75,10 +93,23 @@ def timed(call: Callable[[], Any]) -> Timed:
     return value if isinstance(value, Timed) else Timed(seconds, value)
 
 
-def measure(line: Line, repeats: int = 5) -> Measured:
-    """Run both calls in turn, `repeats` times; keep the best seconds of each."""
+def measure(line: Line, repeats: int = 5, limit: float = float("inf")) -> Measured:
+    """Run both calls in turn, `repeats` times; keep the best seconds of each.
+
+    Fast calls are repeated more often, until all together took `LEAST` seconds. After `limit`
+    seconds no further repeat begins, except that there are always two.
+    """
+    began, total, done = time.perf_counter(), 0.0, 0
     ours = peer = Timed(float("inf"))
-    for _ in range(repeats):
-        peer = min(peer, timed(line.peer), key=lambda run: run.seconds)
-        ours = min(ours, timed(line.ours), key=lambda run: run.seconds)
+    while done < repeats or (total < LEAST and done < MOST):
+        took = time.perf_counter() - began
+        if done > 1 and took > (limit if done < repeats else min(limit, LEAST)):
+            break
+        runs = timed(line.peer), timed(line.ours)
+        peer, ours = (min(pair, key=_seconds) for pair in zip((peer, ours), runs, strict=True))
+        total, done = total + sum(map(_seconds, runs)), done + 1
     return Measured(line, ours.seconds, peer.seconds, line.check(ours.value, peer.value))
+
+
+def _seconds(run: Timed) -> float:
+    return run.seconds

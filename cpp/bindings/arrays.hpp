@@ -28,6 +28,7 @@ void bind_discovery(nb::module_& m);
 void bind_lanes(nb::module_& m);
 void bind_one_row(nb::module_& m);
 void bind_readers(nb::module_& m);
+void bind_predict(nb::module_& m);
 void bind_rounds(nb::class_<thresher::Learner>& learner);
 void bind_solvers(nb::module_& m);
 void bind_stabilized(nb::module_& m);

@@ -134,7 +134,10 @@ NB_MODULE(_core, m) {
       .def_prop_ro("columns", [](const BorrowedBatch& b) { return b.batch.columns; })
       .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(),
            "weights"_a.none() = nb::none(), "units"_a.none() = nb::none(),
-           "Replace the labels and weights of the rows, and the units of their losses.");
+           "Replace the labels and weights of the rows, and the units of their losses.")
+      .def(
+          "copy", [](const BorrowedBatch& b) { return std::make_unique<BorrowedBatch>(b); },
+          "Return a batch of the same rows, which are not copied, with targets of its own.");
   m.def("sparse_batch", &sparse_batch, "starts"_a, "keys"_a, "values"_a, "columns"_a,
         "labels"_a.none() = nb::none(), "weights"_a.none() = nb::none(), "Borrow CSR rows.");
   m.def("dense_batch", &dense_batch, "rows"_a, "labels"_a.none() = nb::none(),
@@ -326,6 +329,7 @@ NB_MODULE(_core, m) {
   bindings::bind_discovery(m);
   bindings::bind_lanes(m);
   bindings::bind_one_row(m);
+  bindings::bind_predict(m);
   bindings::bind_readers(m);
   bindings::bind_solvers(m);
   bindings::bind_stabilized(m);

@@ -130,18 +130,18 @@ class LearnerRow final : public RowScores {
     if (!(w >= 0.0 && std::isfinite(w)) || (only_unit_weights_ && w != 1.0)) return nb::none();
     DictRow& row = row_of_call();
     if (!row.read(given, learning_)) return nb::none();
-    Batch batch = row.batch();
-    batch.weights = &w;
-    double zero = 0.0;
-    try {
-      if (!(learner_ ? learn_alone(batch, target, zero)
-                     : learn_lanes(batch, static_cast<std::int32_t>(target), zero)))
-        return nb::none();
-    } catch (const thresher::DataError&) {
-      return nb::none();  // the row was not learned
-    }
-    keep_names(row);
-    return nb::float_(zero);
+    const nb::object zero = learn_batch(row.batch(), target, w);
+    if (!zero.is_none()) keep_names(row);
+    return zero;
+  }
+
+  // The same for a row of a matrix; its features have no names.
+  nb::object learn_numbered(nb::dict attributes, const BorrowedBatch& row, nb::handle label) {
+    double w = 1.0, target = 0.0;
+    if (!names_ || row.batch.rows != 1 || is_changed(attributes) || !target_of(label, w, target))
+      return nb::none();
+    if (!(w >= 0.0 && std::isfinite(w)) || (only_unit_weights_ && w != 1.0)) return nb::none();
+    return learn_batch(row.batch, target, w);
   }
 
   // For the garbage collector: a parameter may refer to the estimator that has this object.
@@ -169,6 +169,20 @@ class LearnerRow final : public RowScores {
   }
 
  private:
+  // Learns one row; returns the loss of predicting zero, or None if it was not learned.
+  nb::object learn_batch(Batch batch, double target, double weight) {
+    batch.weights = &weight;
+    double zero = 0.0;
+    try {
+      if (!(learner_ ? learn_alone(batch, target, zero)
+                     : learn_lanes(batch, static_cast<std::int32_t>(target), zero)))
+        return nb::none();
+    } catch (const thresher::DataError&) {
+      return nb::none();
+    }
+    return nb::float_(zero);
+  }
+
   void keep_names(const DictRow& row) {
     for (std::size_t k = 0; k < row.count(); ++k) {
       std::uint64_t& recent = recent_[row.key(k) % recent_.size()];
@@ -340,6 +354,10 @@ void bind_one_row(nb::module_& m) {
           "Let it learn. targets: the target, or the lane, of each label; None: labels are "
           "numbers.\n"
           "factors: the weight of each label's class. names: receives names, up to `most_names`.")
+      .def("learn_numbered", &LearnerRow::learn_numbered, "attributes"_a, "row"_a, "label"_a.none(),
+           nb::sig("def learn_numbered(self, attributes: dict[str, typing.Any], row: Batch, "
+                   "label: object) -> float | None"),
+           "Do the same for a batch of one row.")
       .def(
           "learn", &LearnerRow::learn, "attributes"_a, "row"_a.none(), "label"_a.none(),
           "weight"_a.none(),

@@ -75,8 +75,8 @@ class PythonReader {
  public:
   PythonReader(nb::object source, const io::Reader::MakeParser& make_parser,
                const io::Reading& reading, bool keep_going, std::optional<std::string> path,
-               nb::object waiting)
-      : path_(path.value_or("")), waiting_(std::move(waiting)) {
+               nb::object waiting, std::shared_ptr<io::FirstNames> first)
+      : path_(path.value_or("")), waiting_(std::move(waiting)), first_(std::move(first)) {
     if (source.is_none() == !path) throw std::invalid_argument("give either a source or a path");
     if (!path && reading.end != io::FileBytes::all) throw std::invalid_argument("end needs a path");
     std::unique_ptr<io::ByteSource> bytes;
@@ -108,6 +108,7 @@ class PythonReader {
         throw;
       }
       if (!block) reader_.reset();  // releases the source
+      else if (first_) first_->take(std::move(block->first_names));
       return block;
     } catch (const std::system_error& error) {
       raise_os_error(error, path_);
@@ -130,6 +131,7 @@ class PythonReader {
   std::mutex mutex_;
   std::string path_;
   nb::object waiting_;
+  std::shared_ptr<io::FirstNames> first_;
   std::optional<io::Reader> reader_;
 };
 
@@ -190,6 +192,31 @@ void bind_names(nb::module_& m) {
       .def_prop_ro(
           "found", [listed](const KeySet& self) { return listed(self.found()); },
           nb::sig("def found(self) -> dict[int, bytes]"));
+  using thresher::io::FirstNames;
+  nb::class_<FirstNames>(m, "FirstNames",
+                         "The first name of each feature, collected by readers while they read.\n"
+                         "`bits`: of the readers. If they need more than `most_bytes`, all names "
+                         "are dropped.")
+      .def(nb::init<int, std::size_t>(), "bits"_a = 0, "most_bytes"_a = std::size_t{64} << 20)
+      .def("__len__", &FirstNames::size)
+      .def_prop_ro("full", &FirstNames::full, "Whether the names were dropped.")
+      .def(
+          "of",
+          [](const FirstNames& self, Keys keys) {
+            FirstNames::Selected found;
+            {
+              nb::gil_scoped_release release;
+              found = self.of({keys.data(), keys.shape(0)});
+            }
+            return nb::make_tuple(owned_array(std::move(found.keys)),
+                                  owned_array(std::move(found.ends)),
+                                  owned_array(std::move(found.text)));
+          },
+          "keys"_a,
+          nb::sig("def of(self, keys: NDArray[numpy.uint64]) -> tuple[NDArray[numpy.uint64], "
+                  "NDArray[numpy.int64], NDArray[numpy.uint8]]"),
+          "Return those of these features, in increasing order, that have names; the end of each\n"
+          "name; and all names joined.");
   nb::class_<NameTable>(m, "NameTable",
                         "The names of all features seen, except those removed by retain().")
       .def(nb::init<>())
@@ -231,9 +258,11 @@ void bind_readers(nb::module_& m) {
           [](PythonReader* self, nb::object source, const std::string& format,
              std::optional<std::string> path, const std::string& dtype, int bits, bool zero_based,
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
-             bool names_again, std::shared_ptr<io::KeySet> wanted, bool sketch, bool keep_going,
-             int threads, std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
-             std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end) {
+             bool names_again, std::shared_ptr<io::KeySet> wanted,
+             std::shared_ptr<io::FirstNames> first, bool sketch, bool keep_going, int threads,
+             std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
+             std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end,
+             const std::string& level) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
               throw std::invalid_argument("dtype must be float32 or float64");
@@ -246,26 +275,31 @@ void bind_readers(nb::module_& m) {
                 throw std::invalid_argument("interactions must be pairs of letters");
               options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
             }
+            if (first && (names || names_again || wanted))
+              throw std::invalid_argument("give only one of names, names_again, wanted and first");
             options.names = names || names_again || wanted, options.names_again = names_again,
-            options.sketch = sketch;
+            options.sketch = sketch, options.first = first;
             options.wanted = std::move(wanted);
             options.keep_going = keep_going;
+            options.level = level;
             const io::Reading reading{threads,     offset,   first_line,
                                       block_bytes, max_line, end.value_or(io::FileBytes::all)};
-            new (self) PythonReader(std::move(source), parser_of(format, options), reading,
-                                    keep_going, std::move(path), std::move(waiting));
+            new (self)
+                PythonReader(std::move(source), parser_of(format, options), reading, keep_going,
+                             std::move(path), std::move(waiting), std::move(first));
           },
           "source"_a.none(), "format"_a, nb::kw_only(), "path"_a = nb::none(),
           "dtype"_a = "float32", "bits"_a = 0, "zero_based"_a = false, "multilabel"_a = false,
           "interactions"_a = std::vector<nb::bytes>(), "names"_a = false, "names_again"_a = false,
-          "wanted"_a = nb::none(), "sketch"_a = false, "keep_going"_a = true, "threads"_a = 1,
-          "offset"_a = 0, "first_line"_a = 1, "block_bytes"_a = std::size_t{1} << 20,
-          "max_line"_a = std::size_t{32} << 20, "waiting"_a.none() = nb::none(),
-          "end"_a.none() = nb::none(),
+          "wanted"_a = nb::none(), "first"_a = nb::none(), "sketch"_a = false,
+          "keep_going"_a = true, "threads"_a = 1, "offset"_a = 0, "first_line"_a = 1,
+          "block_bytes"_a = std::size_t{1} << 20, "max_line"_a = std::size_t{32} << 20,
+          "waiting"_a.none() = nb::none(), "end"_a.none() = nb::none(), "level"_a = "auto",
           "Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. "
           "The\n"
           "source is at position `offset`. While `next` waits for threads, it regularly calls\n"
-          "`waiting`, and passes on its errors.")
+          "`waiting`, and passes on its errors. `first` takes the names of each block returned.\n"
+          "level: avx512, avx2, portable or none, how VW text is parsed; all give the same blocks.")
       .def("next", &PythonReader::next, nb::sig("def next(self) -> Block | None"),
            "Return the next block of rows; None at the end.")
       .def("close", &PythonReader::close, "Stop the threads. No block can be read afterwards.");

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "thresher/solvers/coordinate_descent.hpp"
+#include "thresher/solvers/newton_descent.hpp"
 
 namespace bindings {
 namespace {
@@ -41,7 +41,7 @@ class BorrowedDescent {
  private:
   BorrowedBatch columns_;
   std::mutex mutex_;
-  thresher::CoordinateDescent solver_;
+  thresher::NewtonDescent solver_;
 };
 
 }  // namespace
@@ -109,7 +109,45 @@ void bind_solvers(nb::module_& m) {
             const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
             self.use([&](auto& s) { s.restore(bytes); });
           },
-          "state"_a);
+          "state"_a)
+      .def(
+          "begin",
+          [](BorrowedDescent& self, bool with_intercept) {
+            return self.use([&](auto& s) { return s.begin(with_intercept); });
+          },
+          "with_intercept"_a,
+          "Start Newton steps from zero weights and the best intercept; return the objective.")
+      .def(
+          "improve",
+          [](BorrowedDescent& self, double goal) {
+            return self.use([&](auto& s) { return s.improve(goal); });
+          },
+          "goal"_a,
+          "Make Newton steps on a working set; return the duality gap. The goal is the gap to\n"
+          "reach.")
+      .def(
+          "gap", [](BorrowedDescent& self) { return self.use([](auto& s) { return s.gap(); }); },
+          "Return the duality gap, as of the last begin or improve.")
+      .def(
+          "value",
+          [](BorrowedDescent& self) { return self.use([](auto& s) { return s.value(); }); },
+          "Return the objective, as of the last begin or improve.")
+      .def("nonzeros",
+           [](BorrowedDescent& self) { return self.use([](auto& s) { return s.nonzeros(); }); })
+      .def(
+          "newton_state",
+          [](BorrowedDescent& self) {
+            const auto bytes = self.use([](auto& s) { return s.newton_state(); });
+            return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+          },
+          "Return the state between two calls of improve.")
+      .def(
+          "restore_newton",
+          [](BorrowedDescent& self, const nb::bytes& state, bool with_intercept) {
+            const std::span bytes(reinterpret_cast<const std::byte*>(state.c_str()), state.size());
+            self.use([&](auto& s) { s.restore_newton(bytes, with_intercept); });
+          },
+          "state"_a, "with_intercept"_a);
 }
 
 }  // namespace bindings

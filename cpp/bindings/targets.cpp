@@ -1,4 +1,4 @@
-// Standardised targets of regressions.
+// Standardised targets of regressions, and runs of classes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "arrays.hpp"
+#include "thresher/core/class_runs.hpp"
 #include "thresher/core/target_scale.hpp"
 
 namespace bindings {
@@ -23,6 +25,14 @@ using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 bool is_shape(const Table& table, std::size_t rows, std::size_t columns) {
   return table.shape(0) == rows && table.shape(1) == columns;
+}
+
+template <class Code>
+auto runs_of(const nb::ndarray<const Code, nb::ndim<1>, nb::c_contig, nb::device::cpu>& codes,
+             std::size_t classes) {
+  thresher::ClassRuns made(codes.data(), codes.shape(0), classes);
+  return nb::make_tuple(owned_array(std::move(made.counts)), owned_array(std::move(made.longest)),
+                        owned_array(std::move(made.begins)), made.runs, made.begun, made.length);
 }
 
 }  // namespace
@@ -60,6 +70,12 @@ void bind_targets(nb::module_& m) {
       "states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.\n"
       "labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.\n"
       "Return the position after the last row done.");
+  constexpr auto runs_doc =
+      "Return the runs of equal codes, which are below `classes`.\n\n"
+      "For each code its rows, its longest run, and where that begins; the number of runs; the\n"
+      "lengths of the first and of the last run.";
+  m.def("class_runs", runs_of<std::uint8_t>, "codes"_a.noconvert(), "classes"_a, runs_doc);
+  m.def("class_runs", runs_of<std::int64_t>, "codes"_a, "classes"_a, runs_doc);
 }
 
 }  // namespace bindings

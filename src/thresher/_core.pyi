@@ -4,7 +4,7 @@ The native core: batches of rows, and learners that learn from them row by row.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -39,6 +39,11 @@ class Batch:
     ) -> None:
         """
         Replace the labels and weights of the rows, and the units of their losses.
+        """
+
+    def copy(self) -> Batch:
+        """
+        Return a batch of the same rows, which are not copied, with targets of its own.
         """
 
 def sparse_batch(
@@ -975,12 +980,70 @@ class LearnerRow(RowScores):
         factors: the weight of each label's class. names: receives names, up to `most_names`.
         """
 
+    def learn_numbered(self, attributes: dict[str, Any], row: Batch, label: object) -> float | None:
+        """Do the same for a batch of one row."""
+
     def learn(
         self, attributes: dict[str, Any], row: object, label: object, weight: object
     ) -> float | None:
         """
         Learn a row. Return the loss of predicting zero for it. None: nothing was learned; use
         the general way. `attributes`: of the estimator, whose parameters must not have changed.
+        """
+
+class Scorer:
+    """Predicts rows by the weights of a model."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        keys: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        intercepts: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        width: int,
+        level: str = "auto",
+    ) -> None: ...
+    @property
+    def is_table(self) -> bool:
+        """Whether it has a table of all weights."""
+
+    @property
+    def bytes(self) -> int:
+        """Its memory, in bytes."""
+
+    def sparse(
+        self,
+        starts: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        keys: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int = 1,
+        ignores: bool = False,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Return the raw predictions of CSR rows, one column for each output. ignores: features
+        that the model does not have are no error.
+        """
+
+    def batch(
+        self, batch: Batch, threads: int = 1, ignores: bool = False
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Do the same for a batch of CSR rows."""
+
+    def dense(
+        self,
+        rows: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        threads: int = 1,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Return the raw predictions of the rows of an array in C order or in Fortran order.
         """
 
 class WantedNames:
@@ -1005,6 +1068,26 @@ class WantedNames:
 
     @property
     def found(self) -> dict[int, bytes]: ...
+
+class FirstNames:
+    """
+    The first name of each feature, collected by readers while they read.
+    `bits`: of the readers. If they need more than `most_bytes`, all names are dropped.
+    """
+
+    def __init__(self, bits: int = 0, most_bytes: int = 67108864) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def full(self) -> bool:
+        """Whether the names were dropped."""
+
+    def of(
+        self, keys: NDArray[numpy.uint64]
+    ) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64], NDArray[numpy.uint8]]:
+        """
+        Return those of these features, in increasing order, that have names; the end of each
+        name; and all names joined.
+        """
 
 class NameTable:
     """The names of all features seen, except those removed by retain()."""
@@ -1044,6 +1127,7 @@ class Reader:
         names: bool = False,
         names_again: bool = False,
         wanted: WantedNames | None = None,
+        first: FirstNames | None = None,
         sketch: bool = False,
         keep_going: bool = True,
         threads: int = 1,
@@ -1053,11 +1137,13 @@ class Reader:
         max_line: int = 33554432,
         waiting: object | None = None,
         end: int | None = None,
+        level: str = "auto",
     ) -> None:
         """
         Read `format` from `path`, up to the byte `end`, or from the `readinto` of `source`. The
         source is at position `offset`. While `next` waits for threads, it regularly calls
-        `waiting`, and passes on its errors.
+        `waiting`, and passes on its errors. `first` takes the names of each block returned.
+        level: avx512, avx2, portable or none, how VW text is parsed; all give the same blocks.
         """
 
     def next(self) -> Block | None:
@@ -1140,6 +1226,28 @@ class CoordinateDescent:
         """Return weights, intercept, and predictions as updated by the steps."""
 
     def restore(self, state: bytes) -> None: ...
+    def begin(self, with_intercept: bool) -> float:
+        """
+        Start Newton steps from zero weights and the best intercept; return the objective.
+        """
+
+    def improve(self, goal: float) -> float:
+        """
+        Make Newton steps on a working set; return the duality gap. The goal is the gap to
+        reach.
+        """
+
+    def gap(self) -> float:
+        """Return the duality gap, as of the last begin or improve."""
+
+    def value(self) -> float:
+        """Return the objective, as of the last begin or improve."""
+
+    def nonzeros(self) -> int: ...
+    def newton_state(self) -> bytes:
+        """Return the state between two calls of improve."""
+
+    def restore_newton(self, state: bytes, with_intercept: bool) -> None: ...
 
 class Stage:
     """The state of the stabilized rule at the end of a stage."""
@@ -1722,4 +1830,25 @@ def standardise(
     states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.
     labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.
     Return the position after the last row done.
+    """
+
+@overload
+def class_runs(
+    codes: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    classes: int,
+) -> tuple: ...
+@overload
+def class_runs(
+    codes: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    classes: int,
+) -> tuple:
+    """
+    Return the runs of equal codes, which are below `classes`.
+
+    For each code its rows, its longest run, and where that begins; the number of runs; the
+    lengths of the first and of the last run.
     """

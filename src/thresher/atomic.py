@@ -6,7 +6,6 @@ import contextlib
 import errno
 import glob
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -64,7 +63,7 @@ def check_place(path: str | PathLike[str]) -> None:
     real = os.path.realpath(path)
     if os.path.exists(real) and not os.path.isfile(real):
         return  # a device or a pipe
-    temporary = f"{real}.{secrets.token_hex(8)}.part"
+    temporary = f"{real}.{os.urandom(8).hex()}.part"
     try:
         os.close(_opened(real, temporary)[0])
     except OSError as error:
@@ -104,7 +103,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
         with naming(given), open(path, "wb") as device:  # or a pipe; a folder raises an error
             yield device
         return
-    temporary = f"{path}.{secrets.token_hex(8)}.part"
+    temporary = f"{path}.{os.urandom(8).hex()}.part"
     try:
         handle, unnamed = _opened(path, temporary)
         with os.fdopen(handle, "wb") as file:

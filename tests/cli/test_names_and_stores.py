@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 import thresher
 from support.files import called
@@ -73,3 +74,17 @@ def test_a_pipe_gives_the_same_names_as_a_file(folder):
     piped, _ = trained(folder, "-", stdin=(folder / "rows.vw").read_bytes())
     assert thresher.load(piped).names == thresher.load(model).names
     assert piped.read_bytes() == model.read_bytes()
+
+
+def test_main_runs_any_command_after_another(folder, monkeypatch, capsys):
+    """Only the command that is called is built; the others must still be there afterwards."""
+    from thresher.cli import main
+
+    model = str(folder / "twice.thresher")
+    commands = (["train", str(folder / "rows.vw"), "-m", model, "--quiet"], ["inspect", model])
+    for words in (*commands, ["--help"]):
+        monkeypatch.setattr("sys.argv", ["thresher", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 0
+    assert "predict" in capsys.readouterr().out

@@ -110,3 +110,16 @@ def test_evaluation_reads_the_same_columns(tmp_path):
     text = page.read_text()
     assert "header=False" in text
     assert "columns=" in text
+
+
+@pytest.mark.parametrize("options", [["--text", "t"], ["--label", "x", "--no-header"]])
+def test_options_of_tables_without_a_table(tmp_path, options):
+    (tmp_path / "rows.vw").write_text("1 |a x\n-1 |a z\n" * 20)
+    _, done = trained(tmp_path, "rows.vw", *options)
+    words = ", ".join(
+        "--header" if word == "--no-header" else word for word in options if word[:2] == "--"
+    )
+    assert f"{words}: no effect" in done.stderr
+    assert "rows.vw has the format vw" in done.stderr
+    _, done = trained(tmp_path, "rows.vw", name="plain")
+    assert "no effect" not in done.stderr

@@ -103,8 +103,9 @@ def test_coordinate_descent_goes_on_while_the_objective_falls() -> None:
     rows = rng.normal(size=(200, 6)) + 1.0
     target = rows @ [1.0, -2.0, 0.5, 3.0, 0.0, 1.0]
     rows[:, 4] *= 1e4
-    number = CoordinateDescentRegressor(tol=1e-3, random_state=0).fit(rows, target)
-    auto = CoordinateDescentRegressor(random_state=0).fit(rows, target)
+    params = {"step": "coordinate", "random_state": 0}
+    number = CoordinateDescentRegressor(tol=1e-3, **params).fit(rows, target)
+    auto = CoordinateDescentRegressor(**params).fit(rows, target)
     assert auto.n_iter_ > number.n_iter_
     assert auto.history_[-1].loss < number.history_[-1].loss
     assert auto.score(rows, target) > 0.999

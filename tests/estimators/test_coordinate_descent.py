@@ -214,7 +214,10 @@ def test_stopping_and_history(tmp_path: Path) -> None:
     X, y = rng.normal(size=(80, 9)), rng.normal(size=80)
     seen: list[Any] = []
     e = CoordinateDescentRegressor(
-        l1=0.01, random_state=0, callback=lambda record: seen.append(record) or len(seen) == 3
+        l1=0.01,
+        step="coordinate",
+        random_state=0,
+        callback=lambda record: seen.append(record) or len(seen) == 3,
     ).fit(X, y, eval_set=(X[:20], y[:20]))
     assert e.n_iter_ == 3
     assert e.history_ == seen
@@ -224,8 +227,8 @@ def test_stopping_and_history(tmp_path: Path) -> None:
     assert seen[-1].loss == pytest.approx(
         objective(X, y, e.coef_[0], e.intercept_[0], loss="squared", l1=0.01)
     )
-    with pytest.warns(ConvergenceWarning, match="after 1 scans.*more passes"):
-        CoordinateDescentRegressor(passes=1, tol=1e-12).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="after 1 scans.*violated by.*more passes"):
+        CoordinateDescentRegressor(passes=1, step="coordinate", tol=1e-12).fit(X, y)
     assert not hasattr(e, "partial_fit")
     e.model_.save(tmp_path / "a.thresher")
     np.testing.assert_array_equal(thresher.load(tmp_path / "a.thresher").predict(X), e.predict(X))

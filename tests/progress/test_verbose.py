@@ -153,7 +153,8 @@ def on_terminal(arguments: list[str], columns: int, interrupt: bool = False) -> 
 def test_the_shell_on_a_terminal(tmp_path, columns):
     rows = svmlight(tmp_path / "rows.svm", rows=2000)
     train = [*THRESHER, "train", str(rows), "-m", str(tmp_path / "m"), "--rule"]
-    for rule, more in (("ftrl", ["--passes", "200"]), ("coordinate-descent", [])):
+    descent = ["--step", "coordinate"]
+    for rule, more in (("ftrl", ["--passes", "200"]), ("coordinate-descent", descent)):
         code, shown = on_terminal([*train, rule, *more], columns)
         assert code == 0
         heading, _, rest = shown.partition("\n")

@@ -34,7 +34,7 @@ def table(name: str) -> dict[str, Parameter]:
     """Return the parameters of an estimator, from the table of rules."""
     parameters = dict(RULES[getattr(thresher, name).rule].parameters)
     if name.endswith("Regressor"):
-        parameters.pop("class_weight", None)
+        parameters = {k: p for k, p in parameters.items() if not p.of_classifiers}
     return parameters
 
 

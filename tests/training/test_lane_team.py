@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher import ParameterError, _core, rules
+from thresher import _core, rules
 from thresher.data import as_batch
 from thresher.rules import core_args
 from thresher.training.lane_bytes import bytes_per_feature
 from thresher.training.lane_turns import Turns
-from thresher.training.lanes import Lane, LaneTeam, make_lanes, threads_of
+from thresher.training.lanes import Lane, LaneTeam, make_lanes
 
 ROWS, WIDTH, CLOCKS = 90, 12, 3
 
@@ -123,15 +123,6 @@ def test_a_bad_row_in_turns(rows: Any, bad: int) -> None:
         with pytest.raises(_core.DataError, match=f"row {bad}"):
             team.learn(as_batch(spoiled, y))
         assert team.steps().tolist() == [bad] * 12
-
-
-def test_n_jobs_means_the_same_as_in_scikit_learn() -> None:
-    assert threads_of(None) == 1
-    assert threads_of(3) == 3
-    assert threads_of(-1) >= 1
-    for bad in (0, True, 1.5, "2"):
-        with pytest.raises(ParameterError, match="n_jobs must be"):
-            threads_of(bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("store", ["dense", "hashed"])

@@ -1,5 +1,6 @@
 #include "thresher/core/rows.hpp"
 
+#include <limits>
 #include <stdexcept>
 
 namespace thresher {
@@ -10,6 +11,18 @@ template <class T>
 void fetch(const T* from, const T* to) {
   constexpr std::ptrdiff_t line = 64 / sizeof(T);
   for (to = std::min(to, from + 32 * line); from < to; from += line) __builtin_prefetch(from);
+}
+
+// Whether all keys are from 0 to `last`. A key outside makes the sign bit of one of two numbers 1.
+template <class Key>
+bool inside(const Key* keys, std::size_t n, std::uint64_t last) {
+  using Unsigned = std::make_unsigned_t<Key>;
+  constexpr auto top = static_cast<std::uint64_t>(std::numeric_limits<Key>::max());
+  const auto bound = static_cast<Unsigned>(std::min(last, top));
+  Unsigned signs = 0;
+  for (std::size_t k = 0; k < n; ++k)
+    signs |= static_cast<Unsigned>(keys[k]) | (bound - static_cast<Unsigned>(keys[k]));
+  return signs <= static_cast<Unsigned>(top);
 }
 
 }  // namespace
@@ -89,18 +102,22 @@ void Rows<Real>::stage_dense() {
 template <class Real>
 template <class Key>
 void Rows<Real>::stage_sparse(const Key* keys) {
-  if (!checked_ && !distinct_) increasing_ = increase(keys, count_);
+  if (!checked_ && !distinct_) check_order(keys, count_);
   checked_ = false;
   if (same_) x_ = same_ + begin_;
   else std::visit([this](auto values) { convert_values(values + begin_); }, batch_.values);
   set_keys(keys);
-  if (distinct_) return;
-  if (!increasing_) {
-    merge(keys);
-  } else if (width_ && count_ > 0) {
-    check_key(static_cast<std::int64_t>(keys[0]));
-    check_key(static_cast<std::int64_t>(keys[count_ - 1]));
+  if (distinct_ || count_ == 0) return;
+  if (increasing_) {
+    if (width_) {
+      check_key(static_cast<std::int64_t>(keys[0]));
+      check_key(static_cast<std::int64_t>(keys[count_ - 1]));
+    }
+    return;
   }
+  if (width_ && !inside(keys, count_, width_ - 1))
+    for (std::size_t k = 0; k < count_; ++k) check_key(static_cast<std::int64_t>(keys[k]));
+  if (repeats_) merge(keys);
 }
 
 template <class Real>
@@ -130,7 +147,6 @@ void Rows<Real>::merge(const Key* keys) {
   }();
   merged.clear();
   for (std::size_t k = 0; k < count_; ++k) {
-    if (width_) check_key(static_cast<std::int64_t>(keys[k]));
     std::size_t slot =
         (static_cast<std::uint64_t>(keys[k]) * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
     while (places_[slot] != 0 && merged[places_[slot] - 1] != keys[k])

@@ -97,10 +97,7 @@ class RuleLearner final : public WithAbilities<R> {
     std::int64_t learned = 0;
     Store<Cell>& store = cells_.store;
     Rows<Real> rows(batch, visit, store.width());
-    // end_round() resets every cell that was not zero at the start of the round: keep these.
-    const auto dead = [this](const Cell& cell) {
-      return in_round() ? cell == Cell{} : rule_.dead(cell);
-    };
+    const Dead dead{*this};
     while (rows.next()) {
       if constexpr (PausingRule<R>) rule_.begin_row();
       const Repeats repeats = repeats_of(rows.weight());
@@ -176,8 +173,13 @@ class RuleLearner final : public WithAbilities<R> {
 
   std::int64_t nonzeros(bool average) const override {
     const Store<Cell>& store = cells_.store;
-    return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
-                   : store.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
+    if constexpr (requires { rule_.nonzeros_among(store.data(), std::size_t{0}); })
+      return rule_.nonzeros_among(store.data(), store.width());
+    else if constexpr (requires { rule_.zero_test(); })
+      return store.count([zero = rule_.zero_test()](const Cell& cell) { return !zero(cell); });
+    else
+      return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })
+                     : store.count([this](const Cell& cell) { return rule_.weight(cell) != 0.0; });
   }
   std::size_t bytes() const override { return cells_.store.bytes(); }
 
@@ -186,8 +188,26 @@ class RuleLearner final : public WithAbilities<R> {
   const Cells<Cell>& cells() const override { return cells_; }
 
  private:
+  // Whether a cell can be dropped.
+  struct Dead {
+    const RuleLearner& learner;
+
+    // end_round() resets every cell that was not zero at the start of the round: keep these.
+    bool operator()(const Cell& cell) const {
+      return learner.in_round() ? cell == Cell{} : learner.rule_.dead(cell);
+    }
+
+    // The same for many cells at once; valid until the next step.
+    auto now() const
+      requires requires(const R& rule) { rule.dead_test(); }
+    {
+      return [test = learner.rule_.dead_test(), in_round = learner.in_round()](const Cell& cell) {
+        return in_round ? cell == Cell{} : test(cell);
+      };
+    }
+  };
+
   // Applies all pending events to all cells, so that the ledger can start again.
-  template <class Dead>
   [[gnu::noinline]] void sweep(const Dead& dead) {
     if constexpr (CertifyingRule<R>) rule_.charge(this->pending_pulls());
     if constexpr (RoundRule<R>)

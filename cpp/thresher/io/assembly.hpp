@@ -83,22 +83,23 @@ class Assembly {
   explicit Assembly(const Options& options)
       : bits_(options.bits),
         keep_going_(options.keep_going),
-        sketches_(options.sketch),
-        mask_(options.bits ? (std::uint64_t{1} << options.bits) - 1 : ~std::uint64_t{0}) {}
+        mask_(options.bits ? (std::uint64_t{1} << options.bits) - 1 : ~std::uint64_t{0}) {
+    if (options.sketch) registers_ = std::make_unique<std::uint8_t[]>(sketch_size + sketch_padding);
+  }
 
   void begin(std::string_view text, std::shared_ptr<Storage> storage, Block& block) {
     storage_ = std::move(storage), block_ = &block;
     end_ = text.data() + text.size();
     line_ = 0, largest_ = 0, weighted_ = tagged_ = false;
     storage_->starts.push(0);
-    if (sketches_) block.sketch.assign(sketch_size, 0);
-    registers_ = sketches_ ? block.sketch.data() : nullptr;
+    if (registers_) ranks_.begin(registers_.get());
   }
 
   Storage& storage() const { return *storage_; }
   const char* end() const { return end_; }
   std::uint64_t mask() const { return mask_; }
-  std::uint8_t* registers() const { return registers_; }
+  std::uint8_t* registers() const { return registers_.get(); }
+  Ranks& ranks() { return ranks_; }
   bool folds() const { return bits_ != 0; }
 
   // Closes the row of `count` cells that starts at `first`. Returns the number of cells after
@@ -194,6 +195,10 @@ class Assembly {
       block_->tag_starts = s.tag_starts.data(), block_->tags = s.tags.data();
     }
     batch.distinct = true;
+    if (registers_) {
+      ranks_.flush(registers_.get());
+      block_->sketch.assign(registers_.get(), registers_.get() + sketch_size);
+    }
     block_->line_count = line_;
     if (line_ != s.lines.size()) s.lines.reserve(1), block_->lines = s.lines.data();
     block_->owner = std::move(storage_);
@@ -201,7 +206,7 @@ class Assembly {
 
  private:
   int bits_;
-  bool keep_going_, sketches_;
+  bool keep_going_;
   std::uint64_t mask_;
 
   std::shared_ptr<Storage> storage_;
@@ -210,7 +215,8 @@ class Assembly {
   std::uint32_t line_ = 0;
   std::uint64_t largest_ = 0;
   bool weighted_ = false, tagged_ = false;
-  std::uint8_t* registers_ = nullptr;
+  std::unique_ptr<std::uint8_t[]> registers_;  // of all blocks so far: most keys change nothing
+  Ranks ranks_;
   Merger merger_;
 };
 

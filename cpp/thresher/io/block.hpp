@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "thresher/core/batch.hpp"
+#include "thresher/io/first_names.hpp"
 
 namespace thresher::io {
 
@@ -52,9 +53,12 @@ struct Block {
   std::uint64_t digest = 0;  // of the block's bytes
 
   std::vector<BadLine> bad;
-  std::vector<Name> names;           // if requested: each name at least once per file
-  std::vector<std::string> spaces;   // with interactions: each namespace at least once per file
-  std::vector<std::uint8_t> sketch;  // if requested: of the keys before folding (sketch.hpp)
+  std::vector<Name> names;          // if requested: each name at least once per file
+  NameList first_names;             // if requested: each name at least once per file
+  std::vector<std::string> spaces;  // with interactions: each namespace at least once per file
+  // If requested: of the keys before folding, of this block and of blocks before it (sketch.hpp).
+  // Together, the sketches of all blocks so far hold the keys of these blocks.
+  std::vector<std::uint8_t> sketch;
 
   std::shared_ptr<const void> owner;  // owns the memory behind the pointers
 };

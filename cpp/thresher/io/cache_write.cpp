@@ -51,8 +51,10 @@ std::span<const std::byte> bytes_of(const auto& object) {
   return std::as_bytes(std::span(&object, 1));
 }
 
+using Kept = std::vector<const Name*>;  // the names of a block that are written
+
 // The header of a block, except its size and checksum.
-BlockHeader header_of(const Block& block) {
+BlockHeader header_of(const Block& block, const Kept& names) {
   const Batch& batch = block.batch;
   if (!batch.distinct) throw std::invalid_argument("a cache takes rows without repeated keys");
   BlockHeader header;
@@ -95,8 +97,8 @@ BlockHeader header_of(const Block& block) {
     header.tag_bytes = block.tag_starts[rows];
   }
   if (block.lines && !row_by_row(block.lines, rows)) header.lines = Kind::narrow;
-  header.name_count = block.names.size();
-  for (const Name& name : block.names) header.name_bytes += name.name.size();
+  header.name_count = names.size();
+  for (const Name* name : names) header.name_bytes += name->name.size();
   header.offset = block.offset, header.bytes = block.bytes;
   header.first_line = block.first_line, header.line_count = block.line_count;
   header.digest = block.digest;
@@ -114,20 +116,21 @@ void copy_as(const From* from, std::byte* to, std::uint64_t bytes) {
   }
 }
 
-void copy_names(const std::vector<Name>& names, std::byte* keys, std::byte* starts,
-                std::byte* text) {
+void copy_names(const Kept& names, std::byte* keys, std::byte* starts, std::byte* text) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    std::memcpy(keys + 8 * i, &names[i].key, 8);
+    const std::string& name = names[i]->name;
+    std::memcpy(keys + 8 * i, &names[i]->key, 8);
     std::memcpy(starts + 8 * i, &end, 8);
-    std::memcpy(text + end, names[i].name.data(), names[i].name.size());
-    end += names[i].name.size();
+    std::memcpy(text + end, name.data(), name.size());
+    end += name.size();
   }
   std::memcpy(starts + 8 * names.size(), &end, 8);
 }
 
 // Copies all arrays of a block to `base`, which has room for the whole layout.
-void encode(const Block& block, const BlockHeader& header, const Layout& layout, std::byte* base) {
+void encode(const Block& block, const Kept& names, const BlockHeader& header, const Layout& layout,
+            std::byte* base) {
   const Batch& batch = block.batch;
   std::visit(
       [&](auto starts) {
@@ -165,7 +168,7 @@ void encode(const Block& block, const BlockHeader& header, const Layout& layout,
   copy(block.tags, layout.tags);
   copy(block.lines, layout.lines);
   if (header.name_count > 0)
-    copy_names(block.names, base + layout.name_keys.at, base + layout.name_starts.at,
+    copy_names(names, base + layout.name_keys.at, base + layout.name_starts.at,
                base + layout.names.at);
 }
 
@@ -218,15 +221,15 @@ struct CacheWriter::Open {
                       SYNC_FILE_RANGE_WRITE);
   }
 
-  // The block without names that were written recently: once per file is enough, and a frequent
-  // name would otherwise be in every block.
-  Block with_new_names(const Block& block) {
-    Block kept = block;
+  // The names of a block without those that were written recently: once per file is enough, and a
+  // frequent name would otherwise be in every block.
+  Kept new_names(const Block& block) {
     if (written.empty() && !block.names.empty()) written.assign(std::size_t{1} << 20, 0);
-    std::erase_if(kept.names, [this](const Name& name) {
+    Kept kept;
+    for (const Name& name : block.names) {
       std::uint64_t& last = written[name.key * 0x9E3779B97F4A7C15u >> 44];
-      return name.key != 0 && std::exchange(last, name.key) == name.key;
-    });
+      if (name.key == 0 || std::exchange(last, name.key) != name.key) kept.push_back(&name);
+    }
     return kept;
   }
 
@@ -286,17 +289,17 @@ void CacheWriter::abandon() noexcept {
   open_.reset();
 }
 
-void CacheWriter::add(const Block& given) {
+void CacheWriter::add(const Block& block) {
   const std::lock_guard lock(mutex_);
   Open& file = open();
-  const Block block = file.with_new_names(given);
-  BlockHeader header = header_of(block);
+  const Kept names = file.new_names(block);
+  BlockHeader header = header_of(block, names);
   const Layout layout(header, UINT64_MAX / 2);
   header.size = layout.size;
   try {
     if (file.buffer.size() < layout.size) file.buffer.resize(layout.size);
     const std::span bytes(file.buffer.data(), layout.size);
-    encode(block, header, layout, bytes.data());
+    encode(block, names, header, layout, bytes.data());
     layout.clear_gaps(bytes.data());
     header.sum = sum_of(header, bytes.subspan(sizeof header));
     std::memcpy(bytes.data(), &header, sizeof header);

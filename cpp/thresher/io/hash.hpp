@@ -84,25 +84,32 @@ class PrefixHash {
     return text;
   }
 
-  // The same hash for names of up to 8 bytes, given as a word padded with zeros; requires
-  // is_short(). A separate object, so that its members stay in registers.
+  // The same hash for names of up to short_size() bytes, given as a word padded with zeros. A
+  // separate object, so that its members stay in registers. `near`: is_near().
+  template <bool near>
   class Short {
    public:
     explicit Short(const PrefixHash& hash)
         : first_(hash.first_),
-          factor_(std::uint64_t{1} << (8 * hash.before_ & 63)),
+          second_(hash.second_),
+          shift_(static_cast<int>(8 * hash.before_ & 63)),
           before_(hash.before_) {}
-    std::uint64_t operator()(std::uint64_t word, std::size_t size) const {
-      const detail::Wide shifted = static_cast<detail::Wide>(word) * factor_;
-      return hash_words(first_ | static_cast<std::uint64_t>(shifted),
-                        static_cast<std::uint64_t>(shifted >> 64), before_ + size);
+    [[gnu::always_inline]] std::uint64_t operator()(std::uint64_t word, std::size_t size) const {
+      if constexpr (near)
+        return hash_words(first_ | word << shift_, word >> 1 >> (63 - shift_), before_ + size);
+      else return hash_words(first_, second_ | word << shift_, before_ + size);
     }
 
    private:
-    std::uint64_t first_, factor_;
+    std::uint64_t first_, second_;
+    int shift_;
     std::size_t before_;
   };
-  bool is_short() const { return before_ < 8; }
+  std::size_t before() const { return before_; }
+  std::uint64_t first() const { return first_; }
+  std::uint64_t second() const { return second_; }
+  bool is_near() const { return before_ < 8; }  // names begin in the first word
+  std::size_t short_size() const { return before_ <= 8 ? 8 : before_ < 16 ? 16 - before_ : 0; }
 
   std::uint64_t operator()(const char* name, std::size_t size) {
     const std::size_t before = before_;

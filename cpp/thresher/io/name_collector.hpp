@@ -3,11 +3,16 @@
 // reports some of them more than once.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "thresher/io/first_names.hpp"
+#include "thresher/io/hash.hpp"
 #include "thresher/io/parser.hpp"
 
 namespace thresher::io {
@@ -15,11 +20,15 @@ namespace thresher::io {
 class Names {
  public:
   explicit Names(const Options& options)
-      : on_(options.names), again_(options.names_again), wanted_(options.wanted) {}
+      : on_(options.names), again_(options.names_again), wanted_(options.wanted) {
+    if (options.first) first_ = options.first, reported_.emplace(options.bits);
+  }
 
-  void begin(std::vector<Name>& names) {
-    names_ = &names;
-    if (on_ && (again_ || recent_.empty())) {
+  void begin(Block& block) {
+    names_ = &block.names, list_ = &block.first_names;
+    if (first_) {
+      on_ = !first_->full();
+    } else if (on_ && (again_ || recent_.empty())) {
       recent_.assign(slots, 0);
       recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     }
@@ -27,10 +36,38 @@ class Names {
 
   bool on() const { return on_; }
 
+  // Notes a feature: at once, or at the next flush(). The text of the name must stay until then.
+  void see(std::uint64_t key, std::uint64_t folded, const PrefixHash& space,
+           std::string_view name) {
+    if (!reported_) {
+      if (wants(key, folded)) add(folded, space.prefix(), name);
+    } else if (on_) {
+      reported_->prefetch(folded);
+      seen_[count_++] = {folded, name};
+      if (count_ == seen_.size()) flush(space);
+    }
+  }
+
+  // Adds the names of the features since the last flush, which are of one namespace. Not at once,
+  // because most of the time would be spent on waiting for memory.
+  void flush(const PrefixHash& space) {
+    std::size_t fresh = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      seen_[fresh] = seen_[i];
+      fresh += reported_->is_new(seen_[i].folded);
+    }
+    count_ = 0;
+    if (fresh == 0) return;
+    const std::string prefix = space.prefix();
+    for (std::size_t i = 0; i < fresh; ++i)
+      list_->add(seen_[i].folded, std::string_view(prefix), seen_[i].name);
+  }
+
   // Whether the name of `key` should be added; `folded` is the key of its weight.
   bool wants(std::uint64_t key, std::uint64_t folded) {
     if (!on_) [[likely]]
       return false;
+    if (reported_) return reported_->is_new(folded);
     std::uint64_t& recent = recent_[key % slots];
     if (recent == key) return false;  // the common case, and faster than a lookup in the set
     recent = key;
@@ -39,6 +76,11 @@ class Names {
 
   template <class... Parts>
   void add(std::uint64_t folded, std::string_view space, std::string_view name, Parts... others) {
+    if (first_) {
+      if constexpr (sizeof...(others) == 0) list_->add(folded, space, name);
+      else list_->add(folded, space, name, '*', others...);
+      return;
+    }
     std::string text(space);
     text += name;
     if constexpr (sizeof...(others) != 0) {
@@ -53,7 +95,16 @@ class Names {
 
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
+  std::shared_ptr<const FirstNames> first_;
+  std::optional<ReportedKeys> reported_;  // with `first_`
+  struct Seen {
+    std::uint64_t folded;
+    std::string_view name;
+  };
+  std::array<Seen, 64> seen_;
+  std::size_t count_ = 0;  // of `seen_`
   std::vector<Name>* names_ = nullptr;
+  NameList* list_ = nullptr;
   std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits
 };
 

@@ -107,7 +107,7 @@ inline constexpr std::uint64_t first_bytes[9] = {0,
 // Parses the `size` bytes at p as [-] digits [. digits], with up to 8 bytes after the sign and
 // fewer than 8 digits. All forms take the same path without branches, because a mispredicted branch
 // costs more than all of this. Reads 9 bytes.
-inline bool parse_token(const char* p, std::size_t size, double& value) {
+[[gnu::always_inline]] inline bool parse_token(const char* p, std::size_t size, double& value) {
   const std::size_t negative = *p == '-';
   size -= negative;
   if (size - 1 >= 8) [[unlikely]]

@@ -24,8 +24,10 @@ struct Options {
   std::vector<std::array<char, 2>> interactions;  // VW namespaces by first letter; ':' means any
   bool names = false;
   bool names_again = false;  // report a name in each block that has it, not only in the first
-  std::shared_ptr<const KeySet> wanted;  // with `names`: report only the names of these keys
+  std::shared_ptr<const KeySet> wanted;     // with `names`: report only the names of these keys
+  std::shared_ptr<const FirstNames> first;  // report the names that it may not have yet
   bool sketch = false;
+  std::string level = "auto";  // of VW's parser; see Marks
 };
 
 // Each thread needs its own parser.

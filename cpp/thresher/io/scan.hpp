@@ -1,6 +1,27 @@
 // Scans text 16 bytes at a time with SSE2.
 #pragma once
 
+namespace thresher::io {
+
+// Loops over windows are compiled twice: once for machines with AVX2 and BMI, where one instruction
+// replaces two or three, and once for all others. The functions that they call must be inlined, as
+// they would otherwise be compiled only once.
+#define THRESHER_INLINE [[gnu::always_inline]] inline
+#define THRESHER_INLINED __attribute__((always_inline))  // for lambdas
+#if defined(__x86_64__) && defined(__GNUC__)
+#define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]]
+inline bool is_modern() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
+         __builtin_cpu_supports("popcnt");
+}
+#else
+#define THRESHER_MODERN
+inline bool is_modern() { return false; }
+#endif
+
+}  // namespace thresher::io
+
 #if defined(__SSE2__)
 
 #include <emmintrin.h>
@@ -11,21 +32,6 @@
 #include "thresher/io/number.hpp"
 
 namespace thresher::io {
-
-// Loops over windows are compiled twice: once for machines with AVX2 and BMI, where one instruction
-// replaces two or three, and once for all others. The functions that they call must be inlined, as
-// they would otherwise be compiled only once.
-#define THRESHER_INLINE [[gnu::always_inline]] inline
-#if defined(__x86_64__) && defined(__GNUC__)
-#define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,popcnt")]]
-inline bool is_modern() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-}
-#else
-#define THRESHER_MODERN
-inline bool is_modern() { return false; }
-#endif
 
 // Position of the lowest set bit; at least one bit must be set.
 THRESHER_INLINE std::size_t place(std::uint64_t bits) {

@@ -14,14 +14,33 @@ namespace thresher::io {
 
 inline constexpr int sketch_bits = 14;
 inline constexpr std::size_t sketch_size = std::size_t{1} << sketch_bits;
+inline constexpr std::size_t sketch_padding = 4;  // readable bytes after registers of a parser
 
 // `hash` must be well mixed in all its bits.
 inline void sketch_add(std::uint8_t* registers, std::uint64_t hash) {
   const std::uint64_t rest = hash << sketch_bits | std::uint64_t{1} << (sketch_bits - 1);
   const auto rank = static_cast<std::uint8_t>(std::countl_zero(rest) + 1);
   std::uint8_t& top = registers[hash >> (64 - sketch_bits)];
-  top = std::max(top, rank);
+  if (rank > top) [[unlikely]]
+    top = rank;
 }
+
+// Hashes that may change registers, gathered so that many are added at once. Hashes with a rank of
+// at most the smallest register change nothing.
+struct Ranks {
+  static constexpr std::size_t most = 504;
+  std::uint64_t least = 0;  // the smallest register
+  std::size_t count = 0;
+  std::uint64_t hashes[most + 16];
+
+  void begin(const std::uint8_t* registers) {
+    least = *std::min_element(registers, registers + sketch_size);
+  }
+  void flush(std::uint8_t* registers) {
+    for (std::size_t i = 0; i < count; ++i) sketch_add(registers, hashes[i]);
+    count = 0;
+  }
+};
 
 inline void sketch_merge(std::span<std::uint8_t> into, std::span<const std::uint8_t> other) {
   if (into.size() != sketch_size || other.size() != sketch_size)

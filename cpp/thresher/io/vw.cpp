@@ -1,6 +1,6 @@
 // VW text: `[label [importance]] ['tag]|namespace[:weight] feature[:value] ... |namespace ...`.
 //
-// key_of() defines the key of a feature. Interactions are made when a row is complete, from the
+// vw::key_of() defines the key of a feature. Interactions are made when a row is complete, from the
 // features before folding and merging.
 #include "thresher/io/vw.hpp"
 
@@ -13,16 +13,22 @@
 
 #include "thresher/io/assembly.hpp"
 #include "thresher/io/hash.hpp"
+#include "thresher/io/marks.hpp"
 #include "thresher/io/name_collector.hpp"
 #include "thresher/io/number.hpp"
 #include "thresher/io/scan.hpp"
+#include "thresher/io/vw_plain.hpp"
 #include "thresher/io/vw_scan.hpp"
+#include "thresher/io/vw_vector.hpp"
 
 namespace thresher::io {
 
 namespace {
 
-using vw::end_of_name, vw::ends, vw::is_plain, vw::parse_other;
+using vw::end_of_name, vw::ends;
+
+// Most features of a text (the shortest is " a"); eight are written at a time.
+constexpr std::size_t room_for(std::size_t bytes) { return bytes / 2 + 10; }
 
 constexpr std::size_t most_spaces = 1000;  // whose names are reported
 
@@ -37,11 +43,15 @@ class Vw final : public Parser {
         narrow_(options.bits > 0 && options.bits <= 31),
         interactions_(options.interactions),
         assembly_(options),
-        names_(options) {}
+        names_(options),
+        marks_(options.level),
+        modern_(options.level != "portable" && is_modern()),
+        vectors_((options.level == "auto" || options.level == "avx512") && vw::has_vectors()) {}
 
   void parse(std::string_view text, std::shared_ptr<Storage> storage, Block& block) override {
     assembly_.begin(text, std::move(storage), block);
-    names_.begin(block.names);
+    names_.begin(block);
+    marks_.begin(assembly_.end());
     new_spaces_ = &block.spaces;
     if (narrow_ && single_) rows<std::int32_t, float>(text);
     else if (narrow_) rows<std::int32_t, double>(text);
@@ -61,8 +71,7 @@ class Vw final : public Parser {
   template <class Key, class Real>
   void rows(std::string_view text) {
     Storage& s = assembly_.storage();
-    s.keys<Key>().reserve(text.size() / 2 + 2);  // the shortest feature is " a"
-    s.values<Real>().reserve(text.size() / 2 + 2);
+    s.keys<Key>().reserve(room_for(text.size())), s.values<Real>().reserve(room_for(text.size()));
     const char *p = text.data(), *const end = assembly_.end();
     std::size_t first = 0;
     Complaint complaint{};
@@ -95,6 +104,7 @@ class Vw final : public Parser {
         p = assembly_.bad(line, complaint);
       }
     }
+    names_.flush(hash_);
     assembly_.finish<Key, Real>();
   }
 
@@ -171,20 +181,16 @@ class Vw final : public Parser {
     Real* const values = assembly_.storage().values<Real>().data();
     const std::uint64_t mask = assembly_.mask();
     std::uint8_t* const registers = assembly_.registers();
-    const bool interacts = !interactions_.empty();
-    const auto factor = static_cast<Real>(weight);
     const char* p = at + is_blank(*at);
     for (;;) {
-#if defined(__SSE2__)
-      p = !names_.on() && !interacts ? registers ? parse_quickly<1>(p, keys, values, weight, count)
-                                                 : parse_quickly<0>(p, keys, values, weight, count)
-                                     : parse_quickly<2>(p, keys, values, weight, count);
-      if (*p == '|' || *p == '\n') break;
-#endif
+      if (marks_.on()) {
+        p = parse_quickly<Key, Real>(p, weight, count);
+        if (*p == '|' || *p == '\n') break;
+      }
       const char* const first = p;
       p = end_of_name(p);
       const std::string_view name(first, static_cast<std::size_t>(p - first));
-      Real value = factor;
+      auto value = static_cast<Real>(weight);
       if (*p == ' ' && p != first) [[likely]] {
         ++p;  // usual case: the processor predicts it, and parses the next name at the same time
       } else if (is_blank(*p)) {
@@ -209,7 +215,7 @@ class Vw final : public Parser {
       } else if (name.empty()) {
         break;
       }
-      const auto [key, named] = key_of(name);
+      const auto [key, named] = vw::key_of(hash_, name);
       if (registers) sketch_add(registers, named ? key : mix(key, 0));
       note(key, named, name);
       keys[count] = static_cast<Key>(key & mask);
@@ -223,121 +229,41 @@ class Vw final : public Parser {
   // Records what feature names and interactions need.
   void note(std::uint64_t key, bool named, std::string_view name) {
     const std::uint64_t folded = key & assembly_.mask();
-    if (named && names_.wants(key, folded)) names_.add(folded, hash_.prefix(), name);
+    if (named) names_.see(key, folded, hash_, name);
     if (!interactions_.empty())
       terms_.push_back({key, letter_, static_cast<std::uint32_t>(spaces_.size() - 1), name});
   }
 
-#if defined(__SSE2__)
-  template <int extras, class Key, class Real>
-  THRESHER_MODERN const char* modern_loop(const char* p, Key* keys, Real* values, double weight,
-                                          std::size_t& count) {
-    return loop<extras>(p, keys, values, weight, count);
-  }
-  template <int extras, class Key, class Real>
-  [[gnu::noinline]] const char* other_loop(const char* p, Key* keys, Real* values, double weight,
-                                           std::size_t& count) {
-    return loop<extras>(p, keys, values, weight, count);
-  }
-  template <int extras, class Key, class Real>
-  const char* parse_quickly(const char* p, Key* keys, Real* values, double weight,
-                            std::size_t& count) {
-    return modern_ ? modern_loop<extras>(p, keys, values, weight, count)
-                   : other_loop<extras>(p, keys, values, weight, count);
-  }
-
-  // Parses plain features and returns the position of the first that is not plain, or the end of
-  // the namespace. It finds the ends of names and values of a whole window at once, so that no
-  // feature depends on the previous one. `extras`: 0 none, 1 a sketch, 2 names, interactions and
-  // maybe a sketch.
-  template <int extras, class Key, class Real>
-  THRESHER_INLINE const char* loop(const char* p, Key* keys, Real* values, double weight,
-                                   std::size_t& count) {
-    const std::uint64_t mask = assembly_.mask();
-    std::uint8_t* const registers = assembly_.registers();
-    const auto factor = static_cast<Real>(weight);
-    const PrefixHash::Short hash(hash_);
-    const std::size_t short_size = hash_.is_short() ? 8 : 0;
-    const bool numbers = !hash_.has_prefix();
-    std::size_t n = count, start = 0;
-    for (;; p += start) {
-      std::uint64_t marks = window(p, [](__m128i bytes) {
-        return _mm_or_si128(are_stops(bytes), _mm_or_si128(are(':', bytes), are('|', bytes)));
-      });
-      for (start = 0; marks != 0;) {
-        const std::size_t end = place(marks), size = end - start;
-        std::size_t next = end + 1;
-        if (size == 0) [[unlikely]]
-          return count = n, p + start;
-        marks &= marks - 1;
-        Real value = factor;
-        if (p[end] == ':') {
-          if (marks == 0) break;
-          const std::size_t stop = place(marks);
-          double number;
-          if (!parse_token(p + next, stop - next, number)) [[unlikely]] {
-            if (!parse_other(p + next, p + stop, number)) return count = n, p + start;
-          }
-          value = static_cast<Real>(number * weight);
-          if (!std::isfinite(value)) [[unlikely]]
-            return count = n, p + start;
-          next = stop + 1;
-          if (p[stop] == ' ') [[likely]]
-            marks &= marks - 1;
-          else if (ends(p + stop)) next = stop;
-          else return count = n, p + start;
-        } else if (p[end] != ' ') [[unlikely]] {
-          if (!ends(p + end)) return count = n, p + start;
-          marks |= std::uint64_t{1} << end, next = end;
-        }
-        const char* const name = p + start;
-        std::uint64_t key;
-        bool named = true;
-        if (size <= short_size) [[likely]] {
-          const auto word = load<std::uint64_t>(name);
-          if (numbers) {
-            key = digits_of(word, size);
-            named = no_digits(key) || (size > 1 && *name == '0');
-            key = named ? hash(word & first_bytes[size], size) : number_of(key);
-          } else {
-            key = hash(word & first_bytes[size], size);
-          }
-        } else {
-          const Found long_name = key_of({name, size});
-          key = long_name.key, named = long_name.named;
-        }
-        if constexpr (extras != 0)
-          if (extras == 1 || registers) sketch_add(registers, named ? key : mix(key, 0));
-        if constexpr (extras == 2) note(key, named, {name, size});
-        keys[n] = static_cast<Key>(key & mask);
-        values[n] = value;
-        ++n;
-        start = next;
-      }
-      if (start == 0) return count = n, p;  // the feature is longer than the window
-    }
-  }
+  // Parses plain features; see plain_loop().
+  template <class Key, class Real>
+  const char* parse_quickly(const char* p, double& weight, std::size_t& count) {
+    const auto noted = [this](std::uint64_t key, bool named, std::string_view name) {
+      note(key, named, name);
+    };
+    Storage& s = assembly_.storage();
+    const vw::Target<Key, Real, decltype(noted)> target{
+        s.keys<Key>().data(),  s.values<Real>().data(), count, assembly_.mask(),
+        assembly_.registers(), &assembly_.ranks(),      noted};
+    const auto run = [&]<int extras>(std::integral_constant<int, extras>) {
+#if defined(__x86_64__) && defined(__GNUC__)
+      if (vectors_) return vw::vector_loop<extras>(p, weight, hash_, marks_, target);
 #endif
+      return modern_ ? vw::modern_loop<extras>(p, weight, hash_, marks_, target)
+                     : vw::other_loop<extras>(p, weight, hash_, marks_, target);
+    };
+    if (names_.on() || !interactions_.empty()) return run(std::integral_constant<int, 2>{});
+    return assembly_.registers() ? run(std::integral_constant<int, 1>{})
+                                 : run(std::integral_constant<int, 0>{});
+  }
 
   void set_space(std::string_view space) {
     letter_ = space.empty() ? ' ' : space.front();
+    names_.flush(hash_);
     hash_.set_space(space);
     if (interactions_.empty()) return;
     spaces_.push_back(hash_.prefix());
     if (seen_spaces_.size() < most_spaces && seen_spaces_.emplace(space).second)
       new_spaces_->emplace_back(space);
-  }
-
-  // A number in the default namespace is the key itself; every other name is hashed.
-  struct Found {
-    std::uint64_t key;
-    bool named;
-  };
-  Found key_of(std::string_view name) {
-    std::uint64_t key;
-    if (!hash_.has_prefix() && is_plain(name.data(), name.data() + name.size(), key))
-      return {key, false};
-    return {hash_(name.data(), name.size()), true};
   }
 
   // Appends the product of each pair of features that an interaction matches. If it matches both
@@ -346,6 +272,7 @@ class Vw final : public Parser {
   bool interact(const char* line, std::size_t first, std::size_t& count, Complaint& complaint) {
     Storage& s = assembly_.storage();
     const std::uint64_t mask = assembly_.mask();
+    names_.flush(hash_);
     const auto matches = [](char pattern, char letter) {
       return pattern == ':' || pattern == letter;
     };
@@ -382,18 +309,18 @@ class Vw final : public Parser {
     }
     // reserve room for the rest of the text again
     s.keys<Key>().resize(count), s.values<Real>().resize(count);
-    const auto left = static_cast<std::size_t>(assembly_.end() - line) / 2 + 2;
+    const std::size_t left = room_for(static_cast<std::size_t>(assembly_.end() - line));
     s.keys<Key>().reserve(count + left), s.values<Real>().reserve(count + left);
     return true;
   }
 
   bool single_, narrow_;
-#if defined(__SSE2__)
-  bool modern_ = is_modern();
-#endif
   std::vector<std::array<char, 2>> interactions_;
   Assembly assembly_;
   Names names_;
+  Marks marks_;
+  bool modern_;      // the machine has BMI
+  bool vectors_;     // and AVX-512
   PrefixHash hash_;  // hashes names in the current namespace
   char letter_ = ' ';
   std::vector<Term> terms_;

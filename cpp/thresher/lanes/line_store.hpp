@@ -124,6 +124,16 @@ class LineStore {
         call(key, cell(static_cast<std::uint32_t>(key)));
   }
 
+  // f(cell) for the same cells, in the order of memory, which is several times as fast.
+  template <class F>
+  void each_cell(F&& f) const {
+    const std::uint64_t first = hashed_ ? 1 : 0, last = hashed_ ? used_ + 1 : width_;
+    for (std::uint64_t number = first; number < last; ++number) {
+      const Cell<Real> found = cell(static_cast<std::uint32_t>(number));
+      if (!is_fresh(found)) f(found);
+    }
+  }
+
   // f(cells) for all cells, some at a time; x is 1.
   template <class F>
   void blocks(F&& f) const {
@@ -226,7 +236,7 @@ class LineStore {
     const std::uint32_t number = free_.back();
     index_.put(key, {number});
     free_.pop_back();
-    ++living_;
+    ++living_, used_ = std::max(used_, number);
     return number;
   }
 
@@ -259,6 +269,7 @@ class LineStore {
   HashedStore<Place> index_;
   std::vector<std::uint32_t> free_;
   std::uint64_t living_ = 0, limit_ = 1024;
+  std::uint32_t used_ = 0;  // the largest number of a cell that was ever in use
 };
 
 // The cells of a row's features. A const store adds no new features.

@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
+
+#include "thresher/stores/places.hpp"
 
 namespace thresher {
 
 class ListTable {
  public:
-  using Ref = std::uint32_t;                  // a list; 0: none
-  using Places = std::vector<std::uint64_t>;  // where a hashed table has the features of a row
+  using Ref = std::uint32_t;  // a list; 0: none
+  using Places = HashedPlaces;
 
   virtual ~ListTable() = default;
 

@@ -44,6 +44,13 @@ class Loss {
   // need such a loss.
   bool has_bounded_curvature() const;
 
+  // Inline, in loss/conjugate.hpp, for losses of bounded curvature. The convex conjugate
+  // L*(v) = sup_p (p v - L(p, y)); v outside its domain by a rounding error counts as its end.
+  double conjugate(double v, double y) const;
+  // A curvature for Newton's method at a prediction with this slope: the second derivative where it
+  // varies smoothly, else curvature(), which makes every full step a descent.
+  double newton_curvature(double slope) const;
+
  private:
   enum class Kind : int;  // all are in loss/losses.hpp
 

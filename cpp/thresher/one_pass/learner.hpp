@@ -31,6 +31,7 @@
 #include "thresher/lanes/lanes.hpp"
 #include "thresher/lanes/line_store.hpp"
 #include "thresher/one_pass/bank.hpp"
+#include "thresher/one_pass/cut.hpp"
 #include "thresher/one_pass/inputs.hpp"
 #include "thresher/one_pass/output.hpp"
 
@@ -118,12 +119,9 @@ class OnePassLanes final : public Lanes {
     return sorted_weights(std::move(found));
   }
   std::vector<std::int64_t> nonzeros(bool /*average*/) const override {
-    std::vector<std::int64_t> found(count());
-    const std::vector<double> least = least_energies();
-    store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
-      for (std::size_t o = 0; o < count(); ++o) found[o] += kept_weight(cell, o, least[o]) != 0.0;
-    });
-    return found;
+    const std::lock_guard lock(reading_);
+    find_least();
+    return kept_;
   }
   double intercept(std::size_t output, bool /*average*/) const override {
     return outputs_[output].intercept(gain_since(last_step_), pass_share());
@@ -340,39 +338,38 @@ class OnePassLanes final : public Lanes {
   // The weight in units of x and y; 0 if its energy is not above `least`.
   double kept_weight(const lanes::Cell<Real>& cell, std::size_t o, double least) const {
     const double w = scaled_weight(cell, o);
-    if (!(energy(cell, w) > least)) return 0.0;
+    return energy(cell, w) > least ? usable_weight(cell, o, w) : 0.0;
+  }
+  double usable_weight(const lanes::Cell<Real>& cell, std::size_t o, double w) const {
     const double kept = outputs_[o].target().unit() * w / cell.numbers[scale_at()];
     return std::isfinite(kept) ? kept : 0.0;  // not if s_j is almost 0
   }
 
-  // The energy up to which features of each output are cut: those of least energy, as long as their
-  // sum is at most `cut` of the energy of all features or of the predictions; and all but
-  // `target_nnz`. Computed once for the rows so far.
+  // The energy up to which features of each output are cut; computed once for the rows so far.
   std::vector<double> least_energies() const {
     const std::lock_guard lock(reading_);
-    if (least_of_ == inputs_.rows().weight && !least_.empty()) return least_;
-    std::vector<std::vector<double>> energies(count());
-    store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
-      for (std::size_t o = 0; o < count(); ++o)
-        if (const double e = energy(cell, scaled_weight(cell, o)); e > 0.0)
-          energies[o].push_back(e);
-    });
-    least_.resize(count());
-    for (std::size_t o = 0; o < count(); ++o) least_[o] = least_energy(energies[o], o);
-    least_of_ = inputs_.rows().weight;
+    find_least();
     return least_;
   }
-  double least_energy(std::vector<double>& energies, std::size_t o) const {
-    std::sort(energies.begin(), energies.end());
-    double all = 0.0, sum = 0.0;
-    for (const double e : energies) all += e;
-    const double budget = cut_ * std::min(all, outputs_[o].spread());
-    std::size_t cut = 0;
-    while (cut < energies.size() && sum + energies[cut] <= budget) sum += energies[cut++];
-    while (cut > 0 && cut < energies.size() && energies[cut] == energies[cut - 1]) --cut;
-    if (most_nonzeros_ > 0 && static_cast<double>(energies.size() - cut) > most_nonzeros_)
-      cut = energies.size() - static_cast<std::size_t>(most_nonzeros_);
-    return cut > 0 ? energies[cut - 1] : 0.0;
+  // Computes `least_` and `kept_`; `reading_` must be locked.
+  void find_least() const {
+    if (least_of_ == inputs_.rows().weight && !least_.empty()) return;
+    std::vector<std::vector<double>> energies(count()), useless(count());
+    store_.each_cell([&](const lanes::Cell<Real>& cell) {
+      for (std::size_t o = 0; o < count(); ++o) {
+        const double w = scaled_weight(cell, o), e = energy(cell, w);
+        if (!(e > 0.0)) continue;
+        energies[o].push_back(e);
+        if (usable_weight(cell, o, w) == 0.0) useless[o].push_back(e);
+      }
+    });
+    least_.resize(count()), kept_.assign(count(), 0);
+    for (std::size_t o = 0; o < count(); ++o) {
+      least_[o] = least_energy(energies[o], cut_, outputs_[o].spread(), most_nonzeros_);
+      for (const double e : energies[o]) kept_[o] += e > least_[o];
+      for (const double e : useless[o]) kept_[o] -= e > least_[o];
+    }
+    least_of_ = inputs_.rows().weight;
   }
 
   std::uint64_t signature() const {
@@ -399,6 +396,7 @@ class OnePassLanes final : public Lanes {
 
   mutable std::mutex reading_;
   mutable std::vector<double> least_;  // least energies after the rows so far; empty: not known
+  mutable std::vector<std::int64_t> kept_;  // number of weights whose energy is above it
   mutable double least_of_ = -1.0;
 };
 

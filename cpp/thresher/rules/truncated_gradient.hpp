@@ -35,6 +35,7 @@
 #include "thresher/core/pack.hpp"
 #include "thresher/rules/regret_certificate.hpp"
 #include "thresher/rules/rule.hpp"
+#include "thresher/shrinkage/even_debt.hpp"
 #include "thresher/shrinkage/lazy_weights.hpp"
 #include "thresher/shrinkage/soft_threshold.hpp"
 
@@ -87,7 +88,17 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
         });
         return;
       }
-      if (plain_l1_) {  // the fast path: soft threshold by a difference of two sums, in registers
+      if (plain_l1_ && ledger().even()) {  // the fast path: soft threshold, all in registers
+        use([w_row = row.w.data(), a = ledger().even_amount(), Q_now = ledger().Q()](
+                std::size_t k, const Four<Cell>& cells,
+                const Pack<Real>& x) __attribute__((always_inline)) {
+          const Pack<Real> w = soft(half<0>(cells), even_debt<Real>(half<1>(cells), a, Q_now));
+          w.store(w_row + k);
+          return w * x;
+        });
+        return;
+      }
+      if (plain_l1_) {  // soft threshold by a difference of two sums
         use([w_row = row.w.data(), Q = ledger().Qs(), Q_now = ledger().Q()](
                 std::size_t k, const Four<Cell>& cells,
                 const Pack<Real>& x) __attribute__((always_inline)) {
@@ -200,6 +211,14 @@ class TruncatedGradient : public LazyWeights<Real_, Averaged> {
     if (weight(cell) != 0.0) return false;
     if constexpr (Averaged) return average(cell) == 0.0;
     else return !certificate_.kept() || pulls(cell) == 0.0;
+  }
+
+  // The same as a function object; see zero_test().
+  auto dead_test() const
+    requires(!Averaged)
+  {
+    return [this, zero = this->zero_test(), certifies = certificate_.kept()](const Cell& cell)
+               __attribute__((always_inline)) { return certifies ? dead(cell) : zero(cell); };
   }
 
   // ---- the regret certificate ----------------------------------------------------------------

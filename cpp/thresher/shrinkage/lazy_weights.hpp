@@ -14,7 +14,9 @@
 
 #include "thresher/averaging/round_unit.hpp"
 #include "thresher/core/cell.hpp"
+#include "thresher/core/pack.hpp"
 #include "thresher/rules/rule.hpp"
+#include "thresher/shrinkage/even_debt.hpp"
 #include "thresher/shrinkage/event_clock.hpp"
 #include "thresher/shrinkage/ledger.hpp"
 #include "thresher/shrinkage/settlement.hpp"
@@ -57,6 +59,43 @@ class LazyWeights {
     } else {
       return weight(cell);
     }
+  }
+
+  // The number of nonzero weights in an array of cells.
+  std::int64_t nonzeros_among(const Cell* cells, std::size_t n) const
+    requires(!Averaged)
+  {
+    std::size_t k = 0;
+    std::int64_t found = 0;
+    if (plain_l1_ && ledger().even()) {
+      found = count_packs(
+          cells, n, k,
+          [a = ledger().even_amount(), Q_now = ledger().Q()](const Four<Cell>& four)
+              __attribute__((always_inline)) { return even_debt<Real>(half<1>(four), a, Q_now); });
+    } else if (plain_l1_) {
+      found = count_packs(
+          cells, n, k,
+          [Q = ledger().Qs(), Q_now = ledger().Q()](const Four<Cell>& four)
+              __attribute__((always_inline)) {
+                return Pack<Real>::of([&](std::size_t i) __attribute__((always_inline)) {
+                  return static_cast<Real>(Q_now - Q[four[i].second()]);
+                });
+              });
+    }
+    for (; k < n; ++k) found += weight(cells[k]) != 0.0;
+    return found;
+  }
+
+  // Tests whether the weight of a cell is 0. A copy of what it needs stays in registers; valid until
+  // the next step.
+  auto zero_test() const
+    requires(!Averaged)
+  {
+    return [this, plain = plain_l1_, Q = ledger().Qs(), Q_now = ledger().Q()](const Cell& cell)
+               __attribute__((always_inline)) {
+                 if (!plain) return weight(cell) == 0.0;
+                 return std::fabs(cell.first()) <= static_cast<Real>(Q_now - Q[cell.second()]);
+               };
   }
 
   bool valid(const Cell& cell) const { return unpack(cell).second <= ledger().now(); }
@@ -140,6 +179,24 @@ class LazyWeights {
   RoundUnit unit_;  // of the sums in cells
 
  private:
+  // Counts the weights that are larger than debt(cells), four at a time; k becomes the number of
+  // cells done.
+  template <class Debt>
+  static std::int64_t count_packs(const Cell* cells, std::size_t n, std::size_t& k,
+                                  const Debt& debt) {
+    constexpr std::size_t block = 4096;
+    std::int64_t found = 0;
+    for (; k + block <= n; k += block) {
+      auto count = Pack<Whole<Real>>::all(0);
+      for (std::size_t i = k; i < k + block; i += pack_size) {
+        const Four<Cell> four{cells[i], cells[i + 1], cells[i + 2], cells[i + 3]};
+        count += nonzero(soft(half<0>(four), debt(four)));
+      }
+      for (std::size_t i = 0; i < pack_size; ++i) found += count[i];
+    }
+    return found;
+  }
+
   // l2 makes B smaller. A sweep happens long before 1 / B overflows. With averages, it happens
   // before B is so small that adding it to the sum of B would change nothing, in the precision of a
   // cell.

@@ -22,7 +22,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
+
+#include "thresher/core/archive.hpp"
 
 namespace thresher {
 
@@ -36,11 +39,19 @@ class Ledger {
 
   // Records the event of the current step: subtract a, then multiply by b.
   void record(double a, double b) {
-    Q_.push_back(Q_.back() + a / B_now_);
+    const std::uint64_t e = Q_.size();
+    even_ = even_ && !with_l2_ && (e == 1 || a == Q_[1]);
+    Q_.push_back(even_ ? even_Q(e, a) : Q_.back() + a / B_now_);
     if (with_sums_) F_before_.push_back(F_), G_before_.push_back(G_);
     B_now_ *= b;
     if (with_l2_) B_.push_back(B_now_);
   }
+
+  // Whether all events so far subtracted the same amount, without l2. Then Q_e is e times this
+  // amount, rounded once, and a reader may compute it instead of reading it here.
+  bool even() const { return even_; }
+  double even_amount() const { return Q_.size() > 1 ? Q_[1] : 0.0; }
+  static double even_Q(std::uint64_t e, double a) { return static_cast<double>(e) * a; }
 
   // At the end of a step: adds its iterate to the sums.
   void count_step() {
@@ -80,6 +91,7 @@ class Ledger {
 
   void reset() {
     Q_.assign(1, 0.0);
+    even_ = true;
     B_now_ = 1.0;
     if (with_l2_) B_.assign(1, 1.0);
     F_ = G_ = 0.0;
@@ -93,12 +105,18 @@ class Ledger {
     if (Q_.empty() || B_.size() != (with_l2_ ? Q_.size() : 0) || F_before_.size() != sums ||
         G_before_.size() != sums)
       throw std::invalid_argument("the learner state is damaged");
+    if constexpr (std::is_same_v<Archive, Restorer>) {  // also false for sums of older states
+      even_ = !with_l2_;
+      for (std::size_t e = 0; e < Q_.size(); ++e)
+        even_ = even_ && Q_[e] == even_Q(e, even_amount());
+    }
   }
 
  private:
   bool with_l2_, with_sums_;
   std::size_t capacity_;
   double least_B_;
+  bool even_ = true;  // depends on Q_ alone, so that it need not be saved
   std::vector<double> Q_, B_, F_before_, G_before_;
   double B_now_ = 1.0, F_ = 0.0, G_ = 0.0;
 };

@@ -27,23 +27,6 @@ void CoordinateDescent::check(const Start* starts, const Key* keys, const Value*
   }
 }
 
-// Four sums, so that the additions do not wait for each other.
-template <class Start, class Key, class Value>
-double CoordinateDescent::gradient(const Start* starts, const Key* keys, const Value* values,
-                                   std::size_t j) const {
-  const Start end = starts[j + 1];
-  const double* slope = slope_.data();
-  const auto term = [&](Start k) __attribute__((always_inline)) {
-    return slope[static_cast<std::size_t>(keys[k])] * static_cast<double>(values[k]);
-  };
-  double sums[4] = {0.0, 0.0, 0.0, 0.0};
-  Start k = starts[j];
-  for (; k + 4 <= end; k += 4)
-    for (Start lane = 0; lane < 4; ++lane) sums[lane] += term(k + lane);
-  for (; k < end; ++k) sums[0] += term(k);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 CoordinateDescent::CoordinateDescent(const Batch& columns, std::span<const double> labels,
                                      std::span<const double> weights, const Loss& loss, double l1,
                                      const std::string& step)
@@ -99,7 +82,7 @@ double CoordinateDescent::steps(std::span<const std::int64_t> draws) {
       }
       const auto j = static_cast<std::size_t>(draws[n]);
       if (beta_[j] == 0.0) continue;
-      const double g = gradient(starts, keys, values, j), before = w_[j];
+      const double g = gradient(starts, keys, values, j, slope_.data()), before = w_[j];
       largest = std::max(largest, coordinate_violation(g, before));
       const double after = soft(before - g / beta_[j], l1_ / beta_[j]);
       const double change = after - before;

@@ -5,6 +5,7 @@
 // is rebuilt without the cells that can be dropped: dead(cell) of the rule (rules/rule.hpp) decides
 // which. The new table has at least three times as many slots as cells. A rebuild does not change
 // the cells that are kept, and a dropped cell had no effect: results do not depend on rebuilds.
+// An empty slot after the last one lets a look-up read the next slot without a test.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +17,16 @@
 
 #include "thresher/core/pack.hpp"
 #include "thresher/stores/pages.hpp"
+#include "thresher/stores/places.hpp"
 
 namespace thresher {
 
 template <class Cell>
 class HashedStore {
  public:
-  using Places = std::vector<std::uint64_t>;  // where the cells of a gathered row are
+  using Places = HashedPlaces;
 
-  explicit HashedStore(std::uint64_t width) : width_(width), slots_(smallest + 1) {}
+  explicit HashedStore(std::uint64_t width) : width_(width), slots_(smallest + 2) {}
 
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
@@ -46,16 +48,19 @@ class HashedStore {
   [[gnu::always_inline]] void gather(const Key* keys, std::size_t from, std::size_t to,
                                      const Key* later, std::size_t fetched, Places& places,
                                      const Open& open) const {
-    if (places.size() < to) places.resize(to);
-    std::uint64_t* place = places.data();
+    if (places.at.size() < to) places.at.resize(to);
+    std::uint64_t* place = places.at.data();
     const Table table(slots_);
+    std::uint64_t absent = from > 0 && places.absent;
     const auto fetch = [=](std::size_t i) __attribute__((always_inline)) {
-      __builtin_prefetch(table.slots + table.home(stored(later[i])), 1);
+      __builtin_prefetch(table.slots + table.hint(stored(later[i])), 1);
     };
-    const auto find = [=](std::size_t i) __attribute__((always_inline)) {
+    const auto find = [&](std::size_t i) __attribute__((always_inline)) {
       const std::uint64_t wanted = stored(keys[i]);
-      place[i] = table.probe(table.home(wanted), wanted);
-      return table.slots[place[i]].cell;
+      const std::uint64_t found = table.find(wanted);
+      place[i] = found;
+      absent |= table.slots[found].key == empty;
+      return table.slots[found].cell;
     };
     std::size_t k = from;
     for (; k + pack_size <= to; k += pack_size) {
@@ -70,42 +75,35 @@ class HashedStore {
       open(k, Four<Cell>{find(k), find(std::min(k + 1, last)), find(std::min(k + 2, last)),
                          find(last)});
     }
+    places.absent = absent;
   }
 
   template <class Key>
   void copy(const Key* keys, std::size_t n, const Key* later, std::size_t fetched, Cell* to) const {
     const Table table(slots_);
     for (std::size_t k = 0; k < n; ++k) {
-      if (k < fetched) __builtin_prefetch(table.slots + table.home(stored(later[k])));
+      if (k < fetched) __builtin_prefetch(table.slots + table.hint(stored(later[k])));
       const std::uint64_t wanted = stored(keys[k]);
-      to[k] = table.slots[table.probe(table.home(wanted), wanted)].cell;
+      to[k] = table.slots[table.find(wanted)].cell;
     }
   }
 
   template <class Key, class Close>
   [[gnu::always_inline]] void scatter(const Key* keys, std::size_t n, const Places& places,
                                       const Close& close) {
-    const std::uint64_t* place = places.data();
+    const std::uint64_t* place = places.at.data();
     const Table table(slots_);
+    if (!places.absent) [[likely]] {  // all keys have their slots
+      scatter_to(n, close, [=](std::size_t i, const Cell& cell) __attribute__((always_inline)) {
+        table.slots[place[i]].cell = cell;
+      });
+      return;
+    }
     std::uint64_t inserted = 0;
     // Another key of the row may now be in the empty slot: put() continues to search from there.
-    const auto put_back = [&](std::size_t i, const Cell& cell) __attribute__((always_inline)) {
+    scatter_to(n, close, [&](std::size_t i, const Cell& cell) __attribute__((always_inline)) {
       inserted += table.put(place[i], stored(keys[i]), cell);
-    };
-    std::size_t k = 0;
-    for (; k + pack_size <= n; k += pack_size) {
-      Four<Cell> pack;
-      close(k, pack);
-      put_back(k, pack.a), put_back(k + 1, pack.b);
-      put_back(k + 2, pack.c), put_back(k + 3, pack.d);
-    }
-    if (k < n) {  // backwards: see DenseStore
-      Four<Cell> pack;
-      close(k, pack);
-      const std::size_t last = n - 1;
-      put_back(last, pack.d), put_back(std::min(k + 2, last), pack.c);
-      put_back(std::min(k + 1, last), pack.b), put_back(k, pack.a);
-    }
+    });
     used_ += inserted;
   }
 
@@ -164,6 +162,25 @@ class HashedStore {
     Cell cell;
   };
 
+  // Calls write(i, cell) for each of n cells that close() makes.
+  template <class Close, class Write>
+  [[gnu::always_inline]] static void scatter_to(std::size_t n, const Close& close,
+                                                const Write& write) {
+    std::size_t k = 0;
+    for (; k + pack_size <= n; k += pack_size) {
+      Four<Cell> pack;
+      close(k, pack);
+      write(k, pack.a), write(k + 1, pack.b), write(k + 2, pack.c), write(k + 3, pack.d);
+    }
+    if (k < n) {  // backwards: see DenseStore
+      Four<Cell> pack;
+      close(k, pack);
+      const std::size_t last = n - 1;
+      write(last, pack.d), write(std::min(k + 2, last), pack.c);
+      write(std::min(k + 1, last), pack.b), write(k, pack.a);
+    }
+  }
+
   static constexpr std::uint64_t smallest = 1024;
   static constexpr std::uint64_t empty = 0;
 
@@ -187,10 +204,27 @@ class HashedStore {
 
     explicit Table(const ZeroedArray<Slot>& array)
         : slots(const_cast<Slot*>(array.data())),  // only scatter, put and rebuild write
-          mask(array.size() - 2),
+          mask(array.size() - 3),
           shift(64 - std::countr_one(mask)) {}
 
-    std::uint64_t home(std::uint64_t mixed) const { return (mixed >> shift) + (mixed != empty); }
+    // The first slot to look in; slot 0 is reserved for one key.
+    [[gnu::always_inline]] std::uint64_t home(std::uint64_t mixed) const {
+      return hint(mixed) - (mixed == empty);
+    }
+    // The same for all other keys.
+    [[gnu::always_inline]] std::uint64_t hint(std::uint64_t mixed) const {
+      return (mixed >> shift) + 1;
+    }
+
+    // probe(home(wanted), wanted). Most keys are in one of two slots: the step from the first to
+    // the second has no branch, which would be mispredicted.
+    [[gnu::always_inline]] std::uint64_t find(std::uint64_t wanted) const {
+      std::uint64_t place = hint(wanted);
+      place += slots[place].key != wanted;
+      if (slots[place].key != wanted || wanted == empty) [[unlikely]]
+        place = probe(home(wanted), wanted);
+      return place;
+    }
 
     // The slot of `wanted`, or the empty slot for it; the search starts at `place`. An empty slot
     // has key 0 (`empty`).
@@ -210,32 +244,40 @@ class HashedStore {
     }
   };
 
-  std::uint64_t limit() const { return slots_.size() / 10 * 7; }
+  std::uint64_t limit() const { return slots_.size() / 2; }
 
   bool taken(std::uint64_t i) const {
     return slots_[i].key != empty || (i == 0 && !(slots_[0].cell == Cell{}));
   }
 
-  // The new table is at most a third full: the number of cells can at least double before the next
-  // rebuild. Slots are ordered by home(key) in both tables, so one is read and the other is written
-  // from front to back.
+  // dead.now() is a faster test, which is valid until the next step; not every rule has one.
+  template <class Dead>
+  static auto snapshot(const Dead& dead) {
+    if constexpr (requires { dead.now(); }) return dead.now();
+    else return [&dead](const Cell& cell) { return dead(cell); };
+  }
+
+  // The new table is at most a third full, and a rebuild is due when it is half full. Slots are
+  // ordered by home(key) in both tables, so one is read and the other is written from front to
+  // back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
-    const auto is_kept = [&](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
-      return std::uint64_t{slot.key != empty} & std::uint64_t{!dead(slot.cell)};
+    const auto is_dead = snapshot(dead);
+    const auto is_kept = [=](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
+      return std::uint64_t{slot.key != empty} & std::uint64_t{!is_dead(slot.cell)};
     };
     std::uint64_t kept = 0;
-    for (std::uint64_t i = 1; i < slots_.size(); ++i) kept += is_kept(slots_[i]);
-    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (kept + more))) + 1);
+    for (std::uint64_t i = 1; i + 1 < slots_.size(); ++i) kept += is_kept(slots_[i]);
+    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (kept + more))) + 2);
     std::swap(old, slots_);
-    if (!dead(old[0].cell)) slots_[0] = old[0];
+    if (!is_dead(old[0].cell)) slots_[0] = old[0];
     used_ = kept;
     const Table table(slots_);
     // First lists the slots to keep, a block at a time: a branch per slot would be mispredicted.
     constexpr std::uint64_t block = 256;
     static_assert(smallest % block == 0);
     std::uint64_t list[block];
-    for (std::uint64_t from = 1; from < old.size(); from += block) {
+    for (std::uint64_t from = 1; from + 1 < old.size(); from += block) {
       std::size_t n = 0;
       for (std::uint64_t i = from; i < from + block; ++i) list[n] = i, n += is_kept(old[i]);
       for (std::size_t k = 0; k < n; ++k) {

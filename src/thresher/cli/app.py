@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
 from thresher._version import __version__
 from thresher.cli.options.command import Command, Commands, QuietCommand
@@ -61,12 +62,20 @@ for _command in (completion, man):
     app.command(cls=QuietCommand, help=_help(_command))(_command)
 
 
+def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
+    """Return only the command that is called: Typer needs 50 ms to read the options of all."""
+    called = [c for c in known if c.callback and c.callback.__name__ in words]
+    return called if called and called[0].callback not in (completion, man) else known
+
+
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
     from thresher.cli.render.errors import shell_message
     from thresher.cli.render.warning_sink import StrictError
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
+    known = app.registered_commands
+    app.registered_commands = _called(known, sys.argv[1:2])
     try:
         app()
     except ParameterError as error:
@@ -85,3 +94,5 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         print(f"{where}{error.strerror or error}", file=sys.stderr)
         raise SystemExit(1) from None
+    finally:
+        app.registered_commands = known

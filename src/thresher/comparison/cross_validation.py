@@ -21,6 +21,7 @@ from thresher.comparison.measures import loss_of, support_of
 from thresher.errors import DivergenceError
 from thresher.model.frontier import Dot, Frontier
 from thresher.search import OnePassSearchCV
+from thresher.threads import jobs_of
 
 Folds = Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
@@ -160,7 +161,7 @@ def _one_by_one(
         return error, float(np.count_nonzero(support_of(model, X.shape[1]))), ""
 
     jobs = (delayed(fitted)(point, *fold) for point in points for fold in folds)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
+    found = Parallel(n_jobs=jobs_of(n_jobs), prefer="threads")(jobs)
     shape = len(points), len(folds)
     errors, nonzeros = (np.array([one[i] for one in found]).reshape(shape) for i in (0, 1))
     return errors, nonzeros, next((why for *_, why in found if why), "")

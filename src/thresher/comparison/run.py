@@ -18,7 +18,7 @@ from thresher.errors import ParameterError, setting
 from thresher.losses import canonical_loss
 from thresher.model.supports import is_whole
 from thresher.progress.verbose import StatusLine
-from thresher.training.lanes import threads_of
+from thresher.threads import threads_of
 
 _CHOICES = ("best", "sparsest")
 

@@ -51,5 +51,5 @@ def advice(name: Any) -> str:
     """Return what can be done about the missing cells of a column."""
     return (
         f"missing='indicator' adds a feature '{name}=missing', missing='zero' takes such cells as "
-        f"0; set it in scan, or in reading= of fit"
+        f"0; set it in scan, in reading= of fit, or in the shell by --missing"
     )

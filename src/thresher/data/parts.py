@@ -45,7 +45,7 @@ class BlockRequest:
     """Options of blocks; see `Source.blocks`."""
 
     dtype: str = "float64"
-    names: bool | str | _core.WantedNames = False
+    names: bool | str | _core.WantedNames | _core.FirstNames = False
     order: tuple[int, int] | None = None
     kinds: Mapping[str, str] | None = None
     labelled: bool = False
@@ -78,6 +78,8 @@ class Part(ABC):
         Called from time to time while waiting for rows; an error that it raises ends the reading.
     columns, labels_given : tuple of str, bool
         For a frame: the columns of features, and whether labels are an array beside it.
+    collector : _core.FirstNames or None
+        Takes names when rows are first read, if the part keeps the rows then.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Part(ABC):
     waiting: Callable[[], None] | None = None
     columns: tuple[str, ...] = ()
     labels_given: bool = False
+    collector: _core.FirstNames | None = None
 
     @property
     def size(self) -> int | None:
@@ -115,6 +118,11 @@ class Part(ABC):
     def notes(self) -> list[str]:
         """What the user should know about the input."""
         return []
+
+    @property
+    def collects_names(self) -> bool:
+        """Whether names can be collected in `_core.FirstNames` while rows are read."""
+        return False
 
     def label_words(self) -> tuple[str, ...]:
         """Return some labels, if they are known to be words before reading."""
@@ -180,6 +188,7 @@ class TextPart(FilePart):
     ) -> Iterator[Block]:
         """Parse the file in threads."""
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
+        first = wanted.names if isinstance(wanted.names, _core.FirstNames) else None
         stream = open_streams.open_bytes(self.name)
         span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
         begin = after or Position(offset=span.begin)
@@ -201,6 +210,7 @@ class TextPart(FilePart):
                 names=wanted.names is True,
                 names_again=wanted.names == "blocks",
                 wanted=known,
+                first=first,
                 sketch=known is None and (reading.bits is not None or self.named),
                 keep_going=reading.keeps_going,
                 threads=reading.workers,
@@ -226,6 +236,11 @@ class TextPart(FilePart):
                 reader.close()
                 _open_readers.discard((stream, reader))
             stream.close()
+
+    @property
+    def collects_names(self) -> bool:
+        """Whether names can be collected while rows are read."""
+        return self.named
 
     @property
     def size(self) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.data.bad_lines import check_policy
 from thresher.data.formats import FORMATS
 from thresher.errors import ParameterError
+from thresher.threads import available_threads
 
 if TYPE_CHECKING:
     from thresher.data.csv_layout import CsvLayout
@@ -144,7 +144,7 @@ class ReadOptions:
     @property
     def workers(self) -> int:
         """Number of threads that parse."""
-        return self.threads or len(os.sched_getaffinity(0))
+        return self.threads or available_threads()
 
     @property
     def keeps_going(self) -> bool:

@@ -199,7 +199,7 @@ class _ShuffledPart(SourcePart):
         wanted: BlockRequest,
     ) -> Iterator[Block]:
         """Yield the rows in random order; in stored order, if names are wanted."""
-        if wanted.names is not False:
+        if wanted.names is not False and not isinstance(wanted.names, _core.FirstNames):
             yield from self._named(wanted)
             return
         kept = self.kept(wanted)
@@ -233,6 +233,11 @@ class _ShuffledPart(SourcePart):
 
     # ---- reading -------------------------------------------------------------------------------
 
+    @property
+    def collects_names(self) -> bool:
+        """Whether names can be collected while rows are read: they were not read yet."""
+        return self.path is None and self.opened is None and self.source.collects_names
+
     def kept(self, wanted: BlockRequest | None = None) -> Buckets:
         """Return all rows; read them if they were not read before."""
         if self.opened is None and self.current() is not None:
@@ -258,7 +263,9 @@ class _ShuffledPart(SourcePart):
 
     def _read(self, wanted: BlockRequest) -> Buckets:
         source, digest, before = self.source, 0, None
-        names = self.path is not None and source.named
+        names: bool | _core.FirstNames = self.path is not None and source.named
+        if self.path is None and self.collector is not None:
+            names = self.collector
         if self.path is not None:  # the header of the cache has the words
             self.words.set(words_of(source))
         dealer = _Dealer(self)

@@ -90,6 +90,11 @@ class Source:
         return self.reading.bits
 
     @property
+    def collects_names(self) -> bool:
+        """Whether names can be collected while rows are read for another purpose."""
+        return all(part.collects_names for part in self.parts)
+
+    @property
     def multilabel(self) -> bool:
         """Whether rows have any number of labels."""
         return self.reading.multilabel
@@ -152,7 +157,7 @@ class Source:
         after: Position | None = None,
         *,
         dtype: str = "float64",
-        names: bool | str | _core.WantedNames = False,
+        names: bool | str | _core.WantedNames | _core.FirstNames = False,
         order: tuple[int, int] | None = None,
         kinds: Mapping[str, str] | None = None,
         labelled: bool = True,
@@ -165,9 +170,10 @@ class Source:
             Where to begin: the `end` of a block read before.
         dtype : {"float32", "float64"}
             Number type of the values.
-        names : bool, "blocks" or _core.WantedNames
+        names : bool, "blocks", _core.WantedNames or _core.FirstNames
             Whether blocks contain the names of features. True: each name at least once per file;
-            "blocks": each name at least once per block; WantedNames: only these names.
+            "blocks": each name at least once per block; WantedNames: only these names. FirstNames
+            takes all names; only sources with `collects_names` have such blocks.
         order : pair of int, optional
             Seed and number of a permutation of the blocks, for sources that can shuffle.
         kinds : mapping, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -81,9 +82,10 @@ class Targets(Sequence[NDArray[np.float64]]):
         if self.values is not None:
             return self.values
         labels = np.full(self.rows, self.low)
-        labels[self._rows()[self.numbers == output % self.outputs]] = 1.0
+        labels[self._rows[self.numbers == output % self.outputs]] = 1.0
         return labels
 
+    @cached_property
     def _rows(self) -> NDArray[np.intp]:
         """Return the row of each of the numbers."""
         return np.repeat(np.arange(self.rows), np.diff(self.starts))
@@ -120,6 +122,12 @@ class Targets(Sequence[NDArray[np.float64]]):
         if weights is not None and not weights.any():
             return 0.0
         if self.values is not None:
+            if weights is None and self.rows:
+                bounds = np.array([self.values.min(), self.values.max()])
+                high = self.values == bounds[1]
+                if (high | (self.values == bounds[0])).all():  # two classes
+                    found = losses(np.zeros(2), bounds)
+                    return float(found[0] + np.mean(high) * (found[1] - found[0]))
             return float(np.average(losses(np.zeros(self.rows), self.values), weights=weights))
         low, high = losses(np.zeros(2), np.array([self.low, 1.0]))
         share = float(np.average(np.diff(self.starts), weights=weights)) / self.outputs

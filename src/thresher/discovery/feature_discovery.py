@@ -30,7 +30,7 @@ from thresher.discovery.readings import Readings
 from thresher.discovery.results import DiscoveryResults, DiscoveryWarning
 from thresher.errors import ParameterError
 from thresher.progress.verbose import shown
-from thresher.training.lanes import threads_of
+from thresher.threads import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 

@@ -38,6 +38,7 @@ from thresher.health.watch import NoSignalWarning
 from thresher.model.evidence import no_signal_text
 from thresher.rules import core_args
 from thresher.rules.parameter import UNRECORDED
+from thresher.threads import available_threads
 from thresher.training.no_weights import without_weights
 from thresher.training.observer import Observer
 from thresher.training.order_watch import order_warning
@@ -260,7 +261,7 @@ class ClusterFit:
             os.makedirs(folder.path, exist_ok=True)
         committed = None if folder is None else folder.committed()
         if cluster is None:
-            threads = os.cpu_count() or 1 if mode.threaded else 1
+            threads = available_threads() if mode.threaded else 1
             local = InProcessExecutor(mode, folder, 1, threads)
             local.note = note or local.note
             return run_stages(mode, local, folder, every, committed, watch)

@@ -64,6 +64,7 @@ class AveragedSGDClassifier(_Centred, StreamingClassifier):
         alpha: float | str = "auto",
         average: bool = True,
         center: bool = False,
+        n_jobs: int | None = None,
         epsilon: float | str = "auto",
         quantile: float = 0.5,
         passes: int = 20,

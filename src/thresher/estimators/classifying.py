@@ -152,6 +152,12 @@ class StreamingClassifier(MultilabelClassifier, PartialClassifier, StreamingEsti
             return self._labels()
         return super()._known_labels(spec, source)
 
+    def _learn_more(self, X: Any, y: Any, classes: Any, sample_weight: Any, **prepare: Any) -> Self:
+        plain = classes is None and sample_weight is None and not prepare
+        if plain and self._learned_one_row(X, y):
+            return self
+        return super()._learn_more(X, y, classes, sample_weight, **prepare)
+
     def _learn_more_checked(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, first: bool, **prepare: Any
     ) -> Self:

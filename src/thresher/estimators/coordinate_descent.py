@@ -1,4 +1,4 @@
-"""Stochastic coordinate descent."""
+"""Coordinate descent: Newton steps on working sets, or random coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from thresher import _core
 from thresher.errors import StepError, setting
 from thresher.estimators.documentation import documented
-from thresher.estimators.solvers import MatrixEstimator, output
+from thresher.estimators.newton_steps import NewtonSteps
+from thresher.estimators.solvers import output
 from thresher.estimators.tasks import LinearClassifier, LinearRegressor
 from thresher.model.model import Progress
 from thresher.rules import core_args
@@ -27,8 +28,8 @@ _INTERCEPT = -1  # in a list of draws: a step of the intercept
 _STILL = 1e-4  # tol="auto": a scan that lowers the objective by a larger share is not the last
 
 
-class CoordinateDescent(MatrixEstimator):
-    """Base of the classifier and the regressor: scans of random coordinates until `tol`."""
+class CoordinateDescent(NewtonSteps):
+    """Base of the classifier and the regressor: scans until `tol`."""
 
     _layout: ClassVar[str] = "csc"
 
@@ -51,14 +52,21 @@ class CoordinateDescent(MatrixEstimator):
         l1 = AUTO_L1 / total if self.l1 == "auto" else float(self.l1)
         scale, learned = self._standardised(targets, weights)
         epsilon = core_args.epsilon_of(self.rule, params, scale is not None)
+        newton = self.step == "newton" and l1 > 0
+        step = self.step if self.step == "global" else "coordinate"
         solvers = [
-            _core.CoordinateDescent(columns, target, weights, self._loss(), epsilon, l1, self.step)
+            _core.CoordinateDescent(columns, target, weights, self._loss(), epsilon, l1, step)
             for target in learned
         ]
         solving = SolverRun(
             type(self).__name__, self.rule, self._own_params(),
             (X, targets, weights, evaluation), run,
         )  # fmt: skip
+        if newton:
+            extras = self._newton(solvers, solving, evaluation, scale)
+            found = [output(solver.weights(), solver.intercept(), scale) for solver in solvers]
+            return self._keep(params, X.shape, found, solving, extras)
+        self.__dict__.pop("duality_gap_", None)
         rng = solving.generator()
         goals = [self._goal(solver) for solver in solvers]
         objectives = [solver.objective() for solver in solvers]
@@ -174,17 +182,20 @@ def _columns(X: Any) -> tuple[_core.Batch, int]:
 
 @documented
 class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
-    """Classification by stochastic coordinate descent: the exact optimum of an l1 penalty.
+    """Classification by coordinate descent: the exact optimum of an l1 penalty.
 
     It minimises mean loss + l1 ||w||_1 for data that fit in memory; rules that read a stream can be
-    compared with it. Each step draws a coordinate at random and moves it to the minimum of a
-    parabola above the objective, so the objective never rises. CSC matrices are not copied; others
-    are converted. It is slow if there is an intercept and features have means far from 0: centre
-    them first. There is no partial_fit.
+    compared with it. The objective never rises. The duality gap tells how far the objective is from
+    its minimum: it is in `duality_gap_`, in the history, and a certificate of the model. With
+    ``step="coordinate"``, each step draws a coordinate at random and moves it to the minimum of a
+    parabola above the objective; this is slow if there is an intercept and features have means far
+    from 0. CSC matrices are not copied; others are converted. There is no partial_fit.
 
     {parameters}
 
     {attributes}
+    duality_gap_ : array of shape (outputs,)
+        Upper bounds of the objective minus its minimum; only with ``step="newton"``.
     violation_ : array of shape (outputs,)
         Largest violation of the optimality conditions: |g_j| - l1 where w_j = 0, and
         |g_j + l1 sgn(w_j)| elsewhere, where g is the gradient of the mean loss.
@@ -212,13 +223,14 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
         *,
         loss: str = "logistic",
         l1: float | str = "auto",
-        step: str = "coordinate",
+        step: str = "newton",
         passes: int = 1000,
         tol: float | str | None = "auto",
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -227,7 +239,7 @@ class CoordinateDescentClassifier(LinearClassifier, CoordinateDescent):
 
 @documented
 class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
-    """Regression by stochastic coordinate descent: the lasso, also with a robust loss.
+    """Regression by coordinate descent: the lasso, also with a robust loss.
 
     See `CoordinateDescentClassifier` for the rule. With the loss "squared" it solves the same
     problem as scikit-learn's Lasso with alpha = l1.
@@ -235,6 +247,8 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
     {parameters}
 
     {attributes}
+    duality_gap_ : array of shape (outputs,)
+        Upper bounds of the objective minus its minimum; only with ``step="newton"``.
     violation_ : array of shape (outputs,)
         Largest violation of the optimality conditions: |g_j| - l1 where w_j = 0, and
         |g_j + l1 sgn(w_j)| elsewhere, where g is the gradient of the mean loss.
@@ -262,12 +276,13 @@ class CoordinateDescentRegressor(LinearRegressor, CoordinateDescent):
         *,
         loss: str = "squared",
         l1: float | str = "auto",
-        step: str = "coordinate",
+        step: str = "newton",
         passes: int = 1000,
         tol: float | str | None = "auto",
         epsilon: float | str = "auto",
         fit_intercept: bool = True,
         random_state: Any = None,
+        n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:

@@ -47,7 +47,7 @@ def documented(cls: E) -> E:
     lines = _about_units(rule) if cls.task == "regressor" else []
     lines += ["Parameters", "----------"]
     for name, parameter in rule.parameters.items():
-        if name == "class_weight" and cls.task == "regressor":
+        if parameter.of_classifiers and cls.task == "regressor":
             continue
         default = parameter.default_for(cls.task)
         symbol = f" The paper's {parameter.symbol}." if parameter.symbol else ""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
     from thresher.losses import Task
     from thresher.training.fitted import FittedState
+
+
+_PLAIN = {np.ndarray, sp.csr_matrix, sp.csr_array}
+_FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
 class FrameRows:
@@ -120,6 +125,8 @@ class FrameInput:
 
     def _checked_rows(self, X: Any) -> Any:
         """Check rows to predict on; rows of a frame with words are returned as a source."""
+        if self._needs_no_check(X):
+            return X
         check_is_fitted(self, "_fitted")
         if is_frame(X):
             X, reading = opened(X), self._fitted.reading
@@ -128,6 +135,19 @@ class FrameInput:
                 return source_for({**reading, **kinds}, X)
             X = self._known_frame(X, reset=False)
         return self._matrix(X, reset=False, accept_sparse="csr")
+
+    def _needs_no_check(self, X: Any) -> bool:
+        """Tell whether X is a CSR matrix or an array of floats, with the columns of training.
+
+        All else takes the way of scikit-learn, which takes ten times as long as one prediction.
+        """
+        fitted = self.__dict__
+        if "_fitted" not in fitted or "feature_names_in_" in fitted:
+            return False
+        if type(X) not in _PLAIN or X.ndim != 2:
+            return False
+        rows, columns = X.shape
+        return rows > 0 and columns == fitted.get("n_features_in_") and X.dtype in _FLOATS
 
     def _reads_frames(self) -> bool:
         """Tell whether the training rows were a table or a frame with words."""

@@ -50,6 +50,7 @@ class FTRLClassifier(StreamingClassifier):
         beta: float | str = "auto",
         target_nnz: int | None = None,
         refit: bool = True,
+        n_jobs: int | None = None,
         epsilon: float | str = "auto",
         quantile: float = 0.5,
         passes: int = 20,

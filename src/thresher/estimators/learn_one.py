@@ -27,6 +27,7 @@ from thresher.model.one_row import RowPredictor, checked, predictor_of
 from thresher.rules import RULES
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks
+from thresher.training.name_cache import NameCache
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.shared_outputs import SharedOutputs
@@ -175,16 +176,29 @@ class OneRowLearning(LinearEstimator):
     def _make_row_learner(self) -> RowLearner | None:
         """Return the learner of one row; None if each row needs the general way."""
         state = self._fitted
-        outputs, hooks = state.outputs, state.hooks
-        if state.final or outputs is None or outputs.full or not hooks.is_idle():
+        if not self._learns_in_core(state):
             return None
         reading = self._dict_reading()
         core = self._core_row(state, reading)
         if core is None:
             return None
+        assert state.seen_names is not None
+        self._set_learning(core, state, state.seen_names)
+        kept: tuple[str, ...] = (_LEARN,)
+        if self._predicts_by_learners():
+            self._cached[PREDICT] = self._predictor_with(core, reading)
+            kept = (_LEARN, PREDICT)
+        watch = state.watch if RULES[self.rule].diverges else None
+        return RowLearner(core, watch, reading.converted if reading.converts else None, kept)
+
+    def _learns_in_core(self, state: FittedState) -> bool:
+        """Return whether nothing is due between two rows, except records."""
+        outputs = state.outputs
+        return not (state.final or outputs is None or outputs.full or not state.hooks.is_idle())
+
+    def _set_learning(self, core: _core.LearnerRow, state: FittedState, names: NameCache) -> None:
+        """Let the core learn rows with the current parameters and classes."""
         numbers, words = state.factory.parameters()
-        names = state.seen_names
-        assert names is not None
         targets = factors = None
         if state.classes is not None:
             targets, factors = self._core_targets(state)
@@ -198,21 +212,19 @@ class OneRowLearning(LinearEstimator):
             (words["loss"], numbers["epsilon"], numbers["quantile"]),
             names.table,
             names.most,
-            type(hooks) is not Hooks,
+            type(state.hooks) is not Hooks,
         )
-        kept: tuple[str, ...] = (_LEARN,)
-        if self._predicts_by_learners():
-            self._cached[PREDICT] = self._predictor_with(core, reading)
-            kept = (_LEARN, PREDICT)
-        watch = state.watch if RULES[self.rule].diverges else None
-        return RowLearner(core, watch, reading.converted if reading.converts else None, kept)
 
     def _core_row(self, state: FittedState, reading: DictReading) -> _core.LearnerRow | None:
-        """Return the core's learner of one row; None if it cannot use these outputs."""
-        outputs, bits = state.outputs, reading.bits
+        """Return the core's learner of one dict; None if it cannot use these outputs."""
+        bits = reading.bits
         if state.width != (2**64 if bits is None else 1 << bits):
             return None  # numbered features
-        learners: list[Any]
+        return self._core_learner(state, bits)
+
+    def _core_learner(self, state: FittedState, bits: int | None) -> _core.LearnerRow | None:
+        """Return the core's learner of one row; None if it cannot use these outputs."""
+        outputs, learners = state.outputs, list[Any]()
         if isinstance(outputs, SharedOutputs):
             learners, lane_of = outputs.groups, outputs.lane_of.tolist()
             if len(lane_of) != outputs.lane_count:
@@ -273,6 +285,11 @@ class OneRowLearning(LinearEstimator):
     def _raw_of_dicts(self, rows: Any) -> NDArray[np.float64]:
         self.state_  # noqa: B018 - raises an error if nothing was learned
         state, outputs = self._fitted, self._fitted.outputs
+        if not state.row_by_row and not LOSSES[self._learned_loss()].decision_at:
+            predictor = self._row_predictor()
+            few = None if predictor is None else predictor.few(rows)
+            if few is not None:
+                return few
         reading = None if not self._predicts_by_learners() else self._dict_reading()
         if reading is None or outputs is None or self._core_row(state, reading) is None:
             return super()._raw_of_dicts(rows)

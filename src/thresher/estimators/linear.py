@@ -214,7 +214,7 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
 
     def _own_params(self) -> dict[str, Any]:
         """Return all parameters; the loss has our name."""
-        return core_args.canonical(self.get_params(deep=False))
+        return core_args.canonical({name: getattr(self, name) for name in self._parameter_names()})
 
     def _checked_params(self, continuing: bool = False) -> dict[str, Any]:
         """Check all parameters; if training continues, learner parameters must be the same."""

@@ -66,6 +66,7 @@ class MarginPerceptronClassifier(StreamingClassifier):
         shrink: str = "touched",
         max_density: float | None = None,
         levels: Any = (),
+        n_jobs: int | None = None,
         passes: int = 20,
         shuffle: str | bool = "each",
         fit_intercept: bool = True,

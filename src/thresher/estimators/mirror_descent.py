@@ -53,6 +53,7 @@ class MirrorDescentClassifier(StreamingClassifier):
         schedule: str = "constant",
         power: float = 0.5,
         decay: float = 0.8,
+        n_jobs: int | None = None,
         epsilon: float | str = "auto",
         quantile: float = 0.5,
         passes: int = 20,

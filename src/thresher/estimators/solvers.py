@@ -148,7 +148,12 @@ class MatrixEstimator(WholeMatrixEstimator):
     """Base of estimators that iterate over the whole matrix; they have no partial_fit."""
 
     def _keep(
-        self, params: dict[str, Any], shape: tuple[int, int], found: list[Output], run: SolverRun
+        self,
+        params: dict[str, Any],
+        shape: tuple[int, int],
+        found: list[Output],
+        run: SolverRun,
+        extras: dict[str, Any] | None = None,
     ) -> Self:
         """Set the fitted attributes from the result of a fit."""
         return self.take(
@@ -161,6 +166,7 @@ class MatrixEstimator(WholeMatrixEstimator):
                 history=run.history,
                 passes=len(run.history),
                 weights=found,
+                extras=extras or {},
                 classes=getattr(self, "classes_", None),
             )
         )
@@ -186,21 +192,28 @@ class MatrixEstimator(WholeMatrixEstimator):
         weights: Sequence[NDArray[np.float64]],
         intercepts: Sequence[float],
         scale: TargetScale | None = None,
+        nonzeros: int | None = None,
+        duality_gap: float | None = None,
     ) -> None:
         """Record a pass, with the weights and intercepts of the outputs at its end.
 
-        `scale` is that of the targets, if they are standardised.
+        `scale` is that of the targets, if they are standardised. If `nonzeros` is given, the
+        weights are needed only for an evaluation set.
         """
         if scale is not None:
             objective *= scale.unit
+            duality_gap = None if duality_gap is None else duality_gap * scale.unit
             weights = [scale.sd * w for w in weights]
             intercepts = [scale.mean + scale.sd * b for b in intercepts]
         run.record(
             examples=(len(run.history) + 1) * int(run.rows[0].shape[0]),
             loss=objective,
-            nonzeros=int(sum(np.count_nonzero(w) for w in weights)),
+            nonzeros=(
+                int(sum(np.count_nonzero(w) for w in weights)) if nonzeros is None else nonzeros
+            ),
             rate=rate,
             valid_loss=self._valid_loss(evaluation, weights, intercepts, scale),
+            duality_gap=duality_gap,
         )
 
     def _valid_loss(

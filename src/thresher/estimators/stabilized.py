@@ -25,6 +25,7 @@ from thresher.health.watch import NoSignalWarning
 from thresher.model.evidence import Evidence, join_known, no_signal_text
 from thresher.model.model import Output, Progress
 from thresher.rules import core_args
+from thresher.threads import jobs_of
 from thresher.training.first_rows import warn_of_columns
 from thresher.training.fitted import FittedState
 from thresher.training.order_watch import watched_batch
@@ -205,7 +206,7 @@ class StabilizedClassifier(PartialClassifier, WholeMatrixEstimator):
         passes: int,
         run: SolverRun,
     ) -> Self:
-        batch, jobs = as_batch(X), effective_n_jobs(self.n_jobs)
+        batch, jobs = as_batch(X), effective_n_jobs(jobs_of(self.n_jobs))
         had_signal = [learner.has_signal() for learner in self._learners]
         learners = self._copies(self._learners) if len(self._learners) > 1 else self._learners
         rows = X.shape[0] * passes

@@ -10,23 +10,28 @@ from numpy.typing import NDArray
 
 from thresher.atomic import all_or_nothing
 from thresher.data import as_batch, is_source
+from thresher.data.arrays import nonzeros
 from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
-from thresher.estimators.learn_one import OneRowLearning
+from thresher.estimators.learn_row import MatrixRowLearning
 from thresher.estimators.linear import check_source_alone
 from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import Specification, fit, learn_once
 from thresher.training.run_options import RunOptions
 from thresher.training.source_labels import known_labels
 
+_WEIGHTS = 8  # weights that are copied to a model in the time of one product
 
-class StreamingEstimator(OneRowLearning):
+
+class StreamingEstimator(MatrixRowLearning):
     """Base of all estimators that learn row by row.
 
     Pending shrink events of the learners are applied in everything they return.
     """
+
+    _learns_on: bool = False  # whether the last training was a partial_fit or learn_one
 
     # ---- fitting -------------------------------------------------------------------------------
 
@@ -52,6 +57,7 @@ class StreamingEstimator(OneRowLearning):
             multilabel=self._label_format(source),
             **labels,
         )
+        self._learns_on = False
         return self.take(state)
 
     def _label_format(self, source: Source | MatrixSource) -> str:
@@ -66,7 +72,10 @@ class StreamingEstimator(OneRowLearning):
             self._checked_params()
             known = self._labels()
         rows = self._rows(X, y, self._checked_weights(sample_weight, X))
-        return self._learn_once(rows, known=known, **prepare)
+        self._learn_once(rows, known=known, **prepare)
+        if X.shape[0] == 1:
+            self._prepare_one_row()
+        return self
 
     def _learn_once(
         self,
@@ -76,6 +85,7 @@ class StreamingEstimator(OneRowLearning):
         **prepare: Any,
     ) -> Self:
         """Learn rows once, after those of earlier calls."""
+        self._learns_on = True
         spec, before = self._specification(), None if self._is_new() else self._fitted
         if before is not None:
             known = self._known_labels(spec, source)
@@ -108,6 +118,9 @@ class StreamingEstimator(OneRowLearning):
         if state.target is not None or state.final or state.outputs is None or state.standardised:
             # Learners may have more weights than the model, or other units, or be lost.
             return self.model_.raw(X)
+        if not self._learns_on or nonzeros(X) * _WEIGHTS >= state.width * len(state.outputs):
+            return self.model_.raw(X)
+        # A few rows between steps of learning: to make a model would take longer.
         return state.outputs.predict(as_batch(X), state.average)
 
 
@@ -130,6 +143,8 @@ class StreamingRegressor(LinearRegressor, StreamingEstimator):
         return self._learn_more(X, y, sample_weight)
 
     def _learn_more(self, X: Any, y: Any, sample_weight: Any, **prepare: Any) -> Self:
+        if sample_weight is None and not prepare and self._learned_one_row(X, y):
+            return self
         if is_dict_rows(X):
             return self._learn_dicts(X, y, sample_weight)
         first = self._is_new()

@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
+from thresher.data.label_checks import distinct
 from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
 from thresher.data.unseen_labels import UnseenLabels
@@ -74,7 +75,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.classes_ = self._at_least_two(found)
 
     def _classes_in(self, y: Any) -> NDArray[Any]:
-        return np.arange(y.shape[1]) if self._is_multilabel() else np.unique(y)
+        return np.arange(y.shape[1]) if self._is_multilabel() else distinct(y)
 
     def _at_least_two(self, classes: NDArray[Any]) -> NDArray[Any]:
         if len(classes) < 2:

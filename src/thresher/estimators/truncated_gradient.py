@@ -78,6 +78,7 @@ class TruncatedGradientClassifier(Certified, StreamingClassifier):
         power: float = 0.5,
         decay: float = 0.8,
         certify: bool = False,
+        n_jobs: int | None = None,
         epsilon: float | str = "auto",
         quantile: float = 0.5,
         passes: int = 20,

@@ -114,8 +114,12 @@ def different_column(keys: NDArray[Any], values: ArrayLike) -> DifferentColumn |
     """
     sizes = np.abs(np.asarray(values, np.float64))
     used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # bad rows are refused when learned
+    sizes = sizes[used]
+    # No column differs by more than the values do; 0.99: rounding of means.
+    if not len(sizes) or sizes.max() < 0.99 * min(LARGER, SMALLER, _EXTREME) * sizes.min():
+        return None
     columns, at = seen(keys[used], int(keys.max(initial=0)) + 1)
-    sizes, some = sizes[used], len(columns)
+    some = len(columns)
     counts = np.bincount(at, minlength=some)
     with np.errstate(over="ignore"):
         mean = np.bincount(at, sizes, some) / np.maximum(counts, 1)

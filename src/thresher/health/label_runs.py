@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from thresher import _core
 
 _CHANCE = 1e-6  # probability of a false alarm in rows of random order
 _SHORTEST = 30  # rows; shorter runs do no harm
@@ -67,26 +69,12 @@ class ClassRuns:
         """Add the codes of the rows that come next: whole numbers from 0."""
         if not len(codes):
             return
-        self._widen(int(codes.max()) + 1)
-        edges = np.flatnonzero(codes[1:] != codes[:-1]) + 1
-        starts = np.concatenate([np.zeros(1, np.int64), edges])
-        lengths = np.diff(np.concatenate([starts, [len(codes)]]))
-        values, begins = codes[starts].astype(np.int64), starts + self.rows
-        if values[0] == self.last:  # the first run continues the last one
-            lengths[0] += self.length
-            begins[0] -= self.length
-            self.runs -= 1
-        if self.runs == 0:
-            self.first, self.begun = int(values[0]), int(lengths[0])
-        longer = np.flatnonzero(lengths > self.longest[values])  # seldom more than a few
-        if len(longer):  # of each code the longest run, and of equal ones the first
-            by_length = longer[np.lexsort((begins[longer], -lengths[longer], values[longer]))]
-            found, first = np.unique(values[by_length], return_index=True)
-            self.longest[found] = lengths[by_length[first]]
-            self.begins[found] = begins[by_length[first]]
-        self.counts += np.bincount(codes, minlength=len(self.counts))
-        self.rows, self.runs = self.rows + len(codes), self.runs + len(starts)
-        self.last, self.length = int(values[-1]), int(lengths[-1])
+        part = ClassRuns()
+        part.rows, part.first, part.last = len(codes), int(codes[0]), int(codes[-1])
+        part.counts, part.longest, part.begins, part.runs, part.begun, part.length = (
+            _core.class_runs(cast(Any, codes), int(codes.max()) + 1)
+        )
+        self.append(part)
 
     def append(self, other: ClassRuns) -> None:
         """Add the rows of another sequence with the same codes, which comes next."""
@@ -99,9 +87,9 @@ class ClassRuns:
         self.longest = np.where(longer, other.longest, self.longest)
         self.begins = np.where(longer, other.begins + self.rows, self.begins)
         joined = other.first == self.last
-        if joined and self.length + other.begun > self.longest[self.last]:
-            self.longest[self.last] = self.length + other.begun
-            self.begins[self.last] = self.rows - self.length
+        length, begin = self.length + other.begun, self.rows - self.length
+        if joined and (length, -begin) > (self.longest[self.last], -self.begins[self.last]):
+            self.longest[self.last], self.begins[self.last] = length, begin
         if self.runs == 0 or (self.runs == 1 and joined):
             self.first, self.begun = other.first, self.begun + other.begun
         whole = joined and other.runs == 1

@@ -36,6 +36,7 @@ from thresher.model.evidence import MORE_TENSORS, Evidence
 from thresher.model.evidence import TENSORS as EVIDENCE
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
+from thresher.model.name_arrays import NameArrays
 
 FORMAT = 2
 _KEY = "thresher"  # the only metadata entry: several would be written in random order
@@ -61,8 +62,9 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     }
     tensors = {name: np.ascontiguousarray(tensors[name], kind) for name, kind in _TENSORS.items()}
     if model.names is not None:
-        texts = {key: name.encode("utf-8", "surrogatepass") for key, name in model.names.items()}
-        tensors |= name_tensors.to_tensors(texts)
+        known = model.names
+        arrays = known if isinstance(known, NameArrays) else NameArrays.of(known)
+        tensors |= {"named": arrays.named, "name_ends": arrays.ends, "name_text": arrays.text}
     if model.evidence is not None:
         tensors |= model.evidence.tensors()
     about = {

@@ -29,6 +29,9 @@ class Progress(NamedTuple):
         Training time so far.
     valid_loss : float or None
         Mean loss on the evaluation set; None if there is none, or within a pass.
+    duality_gap : float or None
+        Mean duality gap of the outputs, for Newton steps of coordinate descent. Model files do not
+        keep it.
     """
 
     examples: int
@@ -37,6 +40,7 @@ class Progress(NamedTuple):
     rate: float
     seconds: float
     valid_loss: float | None = None
+    duality_gap: float | None = None
 
 
 OBJECTIVES = ("coordinate-descent", "hard-threshold")  # rules whose loss is the objective

@@ -25,7 +25,8 @@ from thresher.model.frames import rows_of_frame
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.model.one_row import OneRowPredictions, rows_for
-from thresher.model.predict import RawPredictor
+from thresher.model.one_row import predictor_of as row_predictor_of
+from thresher.model.predict import predictor_of
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -236,6 +237,9 @@ class Model(OneRowPredictions):
             The columns of a DataFrame are found by their names, if the training data had names.
         """
         if is_dict_rows(X):
+            found = row_predictor_of(self).few(X)
+            if found is not None:
+                return found[:, 0] if found.shape[1] == 1 else found
             X = rows_for(self, X)
         if is_source(X):
             return scores(self.raw(X), self.loss, self.classes is not None)
@@ -261,7 +265,7 @@ class Model(OneRowPredictions):
         if is_source(X):
             found = [raw for _, raw in self.raw_blocks(X)]
             return np.concatenate(found) if found else np.zeros((0, len(self.intercept)))
-        return RawPredictor(self).of_matrix(X)
+        return predictor_of(self).of_matrix(X)
 
     def raw_blocks(
         self, source: Source, labelled: bool = False
@@ -277,7 +281,7 @@ class Model(OneRowPredictions):
         labelled : bool
             Whether rows without a label are left out, if the source leaves out bad lines.
         """
-        predictor = RawPredictor(self)
+        predictor = predictor_of(self)
         kinds = json.loads(str(self.parameters.get("kinds") or "{}"))  # of columns of tables
         for block in source.plain.blocks(dtype="float64", kinds=kinds, labelled=labelled):
             yield block, predictor.of_block(block)

@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.dict_rows import DictReading, DictRows, plain
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, probabilities, values
+from thresher.model.predict import KEPT
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
 
+_FEW = 64  # dicts that are read one by one; for more of them a source is faster
 _EXPONENT = 700.0  # exponentials of numbers up to here are finite
 
 
@@ -61,6 +64,21 @@ class RowPredictor:
             usual = plain(given)
             found = None if usual is None else score(usual)
         return general(checked(row)) if found is None else found
+
+    def few(self, rows: Any) -> NDArray[np.float64] | None:
+        """Return the decision values of a few dicts, a row each; None: use the general way."""
+        rows = [rows] if isinstance(rows, Mapping) else rows
+        if len(rows) > _FEW:
+            return None
+        found = []
+        for row in rows:
+            if not isinstance(row, Mapping):
+                return None
+            values = self.scores.all(row if self.convert is None else self.convert(row))
+            if values is None:
+                return None
+            found.append(values)
+        return np.array(found)
 
     def _one(self, row: Mapping[Any, Any], general: General) -> float:
         """Return the decision value of the first output."""
@@ -142,7 +160,8 @@ class OneRowPredictions:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields, without what is computed again when used."""
-        return {name: value for name, value in vars(self).items() if name != "_one_row"}
+        kept = ("_one_row", KEPT)
+        return {name: value for name, value in vars(self).items() if name not in kept}
 
 
 def reading_of(model: Model) -> DictReading:

@@ -1,4 +1,4 @@
-"""Raw predictions of a model: by learners, or, for many outputs, by a matrix product."""
+"""Raw predictions of a model for many rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data import as_batch, is_sparse
 from thresher.losses import LOSSES
+from thresher.threads import threads_for
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
     from thresher.model.model import Model
 
-MANY = 64  # with at least this number of outputs, one sparse matrix product is used
+_VALUES = {np.dtype(np.float32), np.dtype(np.float64)}
+KEPT = "_raw_predictor"  # where a model keeps its predictor
+_ENOUGH = 1 << 19  # values of rows that are worth a thread: about half a millisecond
 
 
 def learners_of(model: Model, width: int | None = None) -> list[_core.Learner]:
@@ -42,74 +45,66 @@ def learners_of(model: Model, width: int | None = None) -> list[_core.Learner]:
 class RawPredictor:
     """Computes raw predictions of rows, one column for each output.
 
+    Values of a row are added in the order given; nothing is sorted, merged or copied. Rows are
+    shared among threads if there are many of them; the number of threads changes no bit.
+
     Parameters
     ----------
     model : Model
     """
 
     def __init__(self, model: Model) -> None:
-        self.model = model
-        # Learners can scale each row; a matrix product cannot.
-        self.many = len(model.intercept) >= MANY and not LOSSES[model.loss].scales_rows
-        if self.many:
-            from scipy.sparse import csc_matrix
-
-            self._features, places = np.unique(model.indices, return_inverse=True)
-            shape = (len(self._features), len(model.intercept))
-            self._table = csc_matrix((model.weights, places, model.indptr), shape=shape).tocsr()
+        self.model, self.outputs = model, len(model.intercept)
+        self._scorer: _core.Scorer | None = None
+        if not LOSSES[model.loss].scales_rows:  # learners can scale each row
+            self._scorer = _core.Scorer(
+                np.ascontiguousarray(model.indptr, np.int64),
+                np.ascontiguousarray(model.indices, np.uint64),
+                np.ascontiguousarray(model.weights, np.float64),
+                np.ascontiguousarray(model.intercept, np.float64),
+                0 if model.n_features == 2**64 else model.n_features,
+            )
         self._made: dict[int | None, list[_core.Learner]] = {}
 
     def of_matrix(self, X: Any) -> NDArray[np.float64]:
         """Return the predictions for a CSR matrix or an array."""
-        if not self.many:
+        scorer = self._scorer
+        if scorer is None:
             return self._by_learners(as_batch(X), None)
         if is_sparse(X):
             X = X.tocsr()
-            return self._by_product(X.indptr, X.indices.astype(np.uint64), X.data)
+            values = X.data if X.data.dtype in _VALUES else X.data.astype(np.float64)
+            return scorer.sparse(X.indptr, X.indices, values, self._threads(len(values)))
         X = np.asarray(X)
-        rows, columns = np.nonzero(X)
-        starts = np.searchsorted(rows, np.arange(len(X) + 1))
-        return self._by_product(starts, columns.astype(np.uint64), X[rows, columns])
+        if X.dtype not in _VALUES:
+            X = X.astype(np.float64)
+        if not (X.flags.c_contiguous or X.flags.f_contiguous):
+            X = np.ascontiguousarray(X)
+        return scorer.dense(X, self._threads(X.size))
 
     def of_block(self, block: Block) -> NDArray[np.float64]:
         """Return the predictions for a block; features that the model does not have are ignored."""
-        model, native = self.model, block.native
+        model = self.model
         try:
-            if self.many:
-                keys = np.asarray(native.keys).astype(np.int64).view(np.uint64)
-                return self._by_product(np.asarray(native.starts), keys, np.asarray(native.values))
+            if self._scorer is not None:
+                return self._scorer.batch(block.batch, ignores=True)
             dense = model.nnz * 20 > model.n_features and 0 < block.width <= model.n_features
             return self._by_learners(block.batch, model.n_features if dense else 0)
         except _core.DataError as error:
             raise block.located(error) from None
+
+    def _threads(self, values: int) -> int:
+        return 1 if values < _ENOUGH else threads_for(values * ((self.outputs + 7) // 8), _ENOUGH)
 
     def _by_learners(self, batch: _core.Batch, width: int | None) -> NDArray[np.float64]:
         if width not in self._made:
             self._made[width] = learners_of(self.model, width)
         return np.column_stack([learner.predict(batch) for learner in self._made[width]])
 
-    def _by_product(
-        self, starts: NDArray[Any], keys: NDArray[np.uint64], values: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        from scipy.sparse import csr_matrix
 
-        rows, values = len(starts) - 1, np.asarray(values, np.float64)
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(values * values)
-        for bad in np.flatnonzero(~finite)[:1]:
-            row = int(np.searchsorted(starts, bad, side="right")) - 1
-            what = "NaN" if np.isnan(values[bad]) else f"{values[bad]:g}"
-            raise _core.DataError(
-                f"row {row}: the value of feature {keys[bad]} is {what}; values must be finite, "
-                f"with finite squares"
-            )
-        places = np.searchsorted(self._features, keys)
-        known = np.append(self._features, np.uint64(0))[places] == keys
-        known &= places < len(self._features)
-        at = np.concatenate([[0], np.cumsum(known)])[starts]
-        table = csr_matrix((values[known], places[known], at), shape=(rows, len(self._features)))
-        with np.errstate(over="ignore", invalid="ignore"):
-            raw = np.asarray((table @ self._table).toarray() + self.model.intercept)
-        for row in np.flatnonzero(~np.isfinite(raw).all(axis=1))[:1]:
-            raise _core.DataError(f"row {row}: the prediction overflows")
-        return raw
+def predictor_of(model: Model) -> RawPredictor:
+    """Return the predictor with the weights of a model; it is made once."""
+    found: RawPredictor | None = vars(model).get(KEPT)
+    if found is None:
+        found = vars(model)[KEPT] = RawPredictor(model)
+    return found

@@ -36,7 +36,7 @@ from thresher.race.plan import RacePlan, speed_of
 from thresher.race.result import Entrant, Race
 from thresher.race.sample import SampledRows, read_sample
 from thresher.race.scaling import multiplied
-from thresher.training.lanes import threads_of
+from thresher.threads import threads_of
 from thresher.training.observer import Observer
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of

@@ -32,6 +32,7 @@ from thresher.race.measures import (
 from thresher.race.result import Entrant
 from thresher.race.scaling import ColumnScale, multiplied
 from thresher.search.gravities import gravity_scale_of
+from thresher.threads import jobs_of
 from thresher.training.no_weights import NO_WEIGHTS
 from thresher.training.observer import Observer
 from thresher.training.trainer import Trainer
@@ -196,7 +197,7 @@ class Contest:
             self._largest_penalty(candidate)  # before threads need it
         numbers = [fold for fold in np.unique(folds).tolist() if fold != ALWAYS]
         jobs = (delayed(self._fold)(candidate, folds, fold) for fold in numbers)
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
+        found = Parallel(n_jobs=jobs_of(self.n_jobs), prefer="threads")(jobs)
         held = np.concatenate([np.flatnonzero(folds == fold) for fold in numbers])
         order, weights = np.argsort(held), self.row_weights[np.sort(held)]
         if not all(np.isfinite(one).all() for one, *_ in found):

@@ -88,8 +88,8 @@ def certified(model: Model) -> str:
     """
     if not model.certificates:
         return note(
-            "This model has no certificates. Truncated gradient with certify=True and the margin "
-            "perceptron have certificates if they are fitted in Python."
+            "This model has no certificates. Coordinate descent has them; truncated gradient with "
+            "certify=True and the margin perceptron have them if they are fitted in Python."
         )
     given = [certificate for certificate in model.certificates if certificate.available]
     parts = [_certificate(certificate) for certificate in given[:20]]

@@ -176,31 +176,44 @@ MATRIX_RULES: dict[str, Rule] = {
                 fixes_units=True,
             ),
             "step": Parameter(
-                "'coordinate': the step of coordinate j is 1 / (beta mean(x_j^2)), where beta is "
-                "the curvature of the loss; 'global': 1 / beta, as published, for features in "
-                "[-1, 1].",
-                "coordinate",
+                "'newton': Newton steps on working sets, until the duality gap is small. "
+                "'coordinate': random coordinates, with steps of 1 / (beta mean(x_j^2)), where "
+                "beta is the curvature of the loss; also if l1 is 0. 'global': the same with steps "
+                "of 1 / beta, as published, for features in [-1, 1].",
+                "newton",
                 kind="choice",
-                choices=("coordinate", "global"),
+                choices=("newton", "coordinate", "global"),
             ),
             "passes": Parameter(
-                "Largest number of scans; a scan draws as many coordinates as there are features.",
+                "Largest number of scans: working sets, or as many draws of coordinates as there "
+                "are features.",
                 1000,
                 kind="integer",
                 low=1,
                 high=2**31,
             ),
             "tol": Parameter(
-                "Stop when the optimality conditions are violated by at most this share of the "
-                "largest slope at w = 0; see violation_. 'auto' is 1e-3, and the last scan must "
-                "also have lowered the objective by at most 1e-4 of it, because a column much "
-                "larger than the others decides the largest slope. None: make all passes.",
+                "newton: stop when the duality gap is at most this share of the objective of a "
+                "model without features; 'auto' is 1e-4. Other steps: stop when the optimality "
+                "conditions are violated by at most this share of the largest slope at w = 0; see "
+                "violation_. 'auto' is 1e-3, and the last scan must also have lowered the "
+                "objective by at most 1e-4 of it, because a column much larger than the others "
+                "decides the largest slope. None: make all passes.",
                 "auto",
                 low=0.0,
                 high=1e100,
                 choices=("auto",),
                 optional=True,
                 auto=1e-3,
+            ),
+            "n_jobs": Parameter(
+                "Number of threads, one for each output at most; -1 is all processors, None is "
+                "one. The result is the same for any number.",
+                None,
+                kind="integer",
+                low=-1,
+                high=1024,
+                optional=True,
             ),
         },
         without=("quantile", "passes", "tol", *ROW_BY_ROW),

@@ -39,6 +39,8 @@ class Parameter:
     fixes_units : bool
         Whether a number for it is in the units of y, or decides together with them how a regressor
         learns: targets are then not standardised (`core_args.standardises`).
+    of_classifiers : bool
+        Whether regressors do not have it.
     """
 
     help: str
@@ -54,6 +56,7 @@ class Parameter:
     shell_default: Any = None
     auto: float | None = None
     fixes_units: bool = False
+    of_classifiers: bool = False
 
     def default_for(self, task: Task, shell: bool = False) -> Any:
         """Return the default of the classifier or the regressor, or of the command line."""
@@ -167,6 +170,7 @@ COMMON: dict[str, Parameter] = {
         None,
         kind="object",
         optional=True,
+        of_classifiers=True,
     ),
     "warm_start": Parameter(
         "Let fit continue from the state of the previous fit.", False, kind="flag"
@@ -190,7 +194,7 @@ COMMON: dict[str, Parameter] = {
 }
 
 # Parameters that change neither the model nor what a model file or a checkpoint says of it.
-UNRECORDED = ("verbose",)
+UNRECORDED = ("n_jobs", "verbose")
 
 # Common parameters that rules without row-by-row learning do not have.
 ROW_BY_ROW = ("shuffle", "store", "dtype", "patience", "warm_start")
@@ -251,6 +255,28 @@ L2 = Parameter(
     high=1e30,
     fixes_units=True,
 )
+
+
+def jobs_for(when: str = "") -> Parameter:
+    """Return `n_jobs` of a rule whose outputs are separate in the case `when`; empty: always.
+
+    Examples
+    --------
+    >>> from thresher.rules.parameter import jobs_for
+    >>> jobs_for("with center=True").help
+    'Number of threads for several outputs (...) with center=True; -1 is all processors, ...'
+    """
+    case = f" {when}" if when else ""
+    return Parameter(
+        f"Number of threads for several outputs (more than two classes, or several labels){case}; "
+        f"-1 is all processors, None is one. The result is the same for any number.",
+        None,
+        kind="integer",
+        low=-1,
+        high=1024,
+        optional=True,
+        of_classifiers=True,
+    )
 
 
 TARGET_NNZ = Parameter(

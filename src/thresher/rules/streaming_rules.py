@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from thresher.errors import setting
 from thresher.rules.one_pass import ONE_PASS
-from thresher.rules.parameter import L1, L2, RATE, REFIT, TARGET_NNZ, Parameter
+from thresher.rules.parameter import L1, L2, RATE, REFIT, TARGET_NNZ, Parameter, jobs_for
 from thresher.rules.rule import Rule
 
 STREAMING_RULES: dict[str, Rule] = {
@@ -67,6 +67,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 False,
                 kind="flag",
             ),
+            "n_jobs": jobs_for("with target_nnz or certify"),
         },
         hooks="regret",
         refit_rule="truncated-gradient",
@@ -105,6 +106,7 @@ STREAMING_RULES: dict[str, Rule] = {
             "center": Parameter(
                 "Centre the rows by their mean; they stay sparse in memory.", False, kind="flag"
             ),
+            "n_jobs": jobs_for("with center"),
         },
         regressor_loss="huber",  # with squared, steps of 1/(alpha t) diverge
         refused_losses={
@@ -180,6 +182,7 @@ STREAMING_RULES: dict[str, Rule] = {
             ),
             "target_nnz": TARGET_NNZ,
             "refit": REFIT,
+            "n_jobs": jobs_for("with target_nnz"),
         },
         steers=True,
         refit_rule="ftrl",
@@ -309,6 +312,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 (),
                 kind="object",
             ),
+            "n_jobs": jobs_for(),
         },
         without=("epsilon", "quantile"),
         core_names={"margin": "epsilon"},
@@ -365,6 +369,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 "of these so far, whichever is larger; for losses with a bounded slope, such as "
                 "logistic, times p - 1.",
             ),
+            "n_jobs": jobs_for(),
         },
         without=("store", "dtype"),
         needs_width=True,

@@ -71,6 +71,10 @@ def check(rule: str, task: Task, params: Mapping[str, Any], owner: str) -> None:
             parameter="loss",
             value=params["loss"],
         )
+    if params.get("n_jobs") == 0:
+        raise ParameterError(
+            owner=owner, parameter="n_jobs", value=0, allowed="-1, None or at least 1"
+        )
     if "variant" in params:
         _check_stabilized(params, owner)
     levels = params.get("levels", ())
@@ -161,11 +165,7 @@ def _check_nonzero(rule: str, task: Task, params: Mapping[str, Any], owner: str)
 
 
 def _check_stabilized(params: Mapping[str, Any], owner: str) -> None:
-    paths, bursts, n_jobs = params["paths"], params["bursts"], params["n_jobs"]
-    if n_jobs == 0:
-        raise ParameterError(
-            owner=owner, parameter="n_jobs", value=0, allowed="-1, None or at least 1"
-        )
+    paths, bursts = params["paths"], params["bursts"]
     if params["variant"] == "robust":
         if paths % 2:
             raise ParameterError(

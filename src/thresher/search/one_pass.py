@@ -40,7 +40,7 @@ from thresher.search.search import Search
 from thresher.search.source_checks import check_source, folds_of
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
-from thresher.training.lanes import threads_of
+from thresher.threads import threads_of
 from thresher.training.scores import quick_score, score_source, scores_named
 from thresher.training.shuffling import searched_rows
 

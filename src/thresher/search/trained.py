@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.distinct import distinct_keys
 from thresher.data.matrix_source import MatrixSource
 from thresher.model.model import Output
 from thresher.rules import RULES, core_args
@@ -173,5 +174,5 @@ class TrainedModels:
         if self.trainer.names is None:
             return None
         known = self.trainer.names.names()
-        keys = np.unique(np.concatenate([output.keys for output in outputs])).tolist()
+        keys = distinct_keys([output.keys for output in outputs]).tolist()
         return {key: known[key] for key in keys if key in known}

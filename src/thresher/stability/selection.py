@@ -25,6 +25,7 @@ from thresher.stability.refitted import RefitMixin
 from thresher.stability.selected import PairSelector
 from thresher.stability.strata import classes_and_strata
 from thresher.stability.streaming import StreamingStabilitySelection
+from thresher.threads import jobs_of
 
 
 class PairsDone(NamedTuple):
@@ -318,8 +319,9 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
         seeds: Sequence[int],
     ) -> Iterable[list[list[NDArray[np.int64]]]]:
         """Yield the supports of each pair, by half and by value, in the order of the pairs."""
-        jobs = max(1, effective_n_jobs(self.n_jobs))
-        with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
+        n_jobs = jobs_of(self.n_jobs, type(self).__name__)
+        jobs = max(1, effective_n_jobs(n_jobs))
+        with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
             for start in range(0, len(seeds), jobs):
                 yield from parallel(
                     delayed(fit_pair)(self.estimator, X, y, strata, settings, self.support_of, seed)

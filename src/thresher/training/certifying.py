@@ -156,6 +156,23 @@ def without_rows(reason: str = _EARLIER) -> tuple[Certificate, Certificate]:
     )
 
 
+# ---- coordinate descent -------------------------------------------------------------------------
+
+
+def optimum(objective: float, gap: float) -> Certificate:
+    """Certify how far an objective is from its minimum, by the duality gap (R-12.3).
+
+    Examples
+    --------
+    >>> print(optimum(0.25, 1e-5))
+    optimum: the objective 0.25 is at most 1e-05 above its minimum
+    """
+    if not math.isfinite(gap):
+        return Certificate("optimum", None, "", (), "its number is not finite")
+    statement = f"the objective {objective:.6g} is at most {gap:.3g} above its minimum"
+    return Certificate("optimum", float(gap), statement)
+
+
 # ---- truncated gradient -------------------------------------------------------------------------
 
 

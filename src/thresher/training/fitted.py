@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.distinct import distinct_keys
 from thresher.health.label_order import LabelOrder
 from thresher.health.watch import DivergenceWatch
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Output, Progress
+from thresher.model.name_arrays import only
 from thresher.rules import core_args
 from thresher.rules.parameter import UNRECORDED
 from thresher.training.hooks import Hooks
@@ -64,7 +66,7 @@ class FittedState:
         Labels of a classifier.
     multilabel : {"", "dense", "sparse"}
         Format of the labels, if rows have any number of them; empty: they have one.
-    names : dict or None
+    names : mapping or None
         Names of features of a source.
     kinds : dict or None
         The kind that was detected for each column of a table.
@@ -101,7 +103,7 @@ class FittedState:
     order: LabelOrder | None = None
     classes: NDArray[Any] | None = None
     multilabel: str = ""
-    names: dict[int, str] | None = None
+    names: Mapping[int, str] | None = None
     kinds: dict[str, str] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     place: Place | None = None
@@ -109,6 +111,7 @@ class FittedState:
     standardised: bool = False
     seen_names: NameCache | None = None
     row_by_row: bool = False
+    _latest: tuple[int, list[Output]] | None = None  # steps and outputs, to compute them only once
 
     @property
     def factory(self) -> OutputsFactory:
@@ -139,14 +142,19 @@ class FittedState:
         assert self.outputs is not None
         return self.factory.restore(self.outputs.states(), len(self.outputs))
 
-    def learned(self) -> list[Output]:
-        """Return the weights and the intercept of each output."""
+    def learned(self, keep: bool = False) -> list[Output]:
+        """Return the weights and the intercept of each output; `keep`: also for the next call."""
         if self.refit is not None and self.refit.outputs is not None:
             return self.refit.outputs
         if self.weights is not None:
             return self.weights
         assert self.outputs is not None
-        return self.outputs.outputs(self.average, self.target)
+        latest, self._latest = self._latest, None
+        if latest is None or latest[0] != self.outputs.steps:
+            latest = self.outputs.steps, self.outputs.outputs(self.average, self.target)
+        if keep:
+            self._latest = latest
+        return latest[1]
 
     def all_extras(self) -> dict[str, Any]:
         """Return further attributes of the model."""
@@ -174,7 +182,6 @@ class FittedState:
         extras = self.all_extras() if outputs is None else {}
         outputs = self.learned() if outputs is None else outputs
         evidence = extras.get("evidence")  # why() needs the names of all its features
-        keys = evidence.features if evidence else np.concatenate([o.keys for o in outputs])
         parameters = {"rule": self.rule, **params, **self.params, **self.reading}
         for name in UNRECORDED:
             parameters.pop(name, None)
@@ -182,8 +189,7 @@ class FittedState:
             parameters["multilabel"] = True
         if self.kinds:
             parameters["kinds"] = json.dumps(self.kinds)
-        # The keys of one output increase.
-        features = keys if len(outputs) == 1 and not evidence else np.unique(keys)
+        features = distinct_keys([evidence.features] if evidence else [o.keys for o in outputs])
         known = self._names_of(features) if names is None else names
         return Model.of(
             outputs,
@@ -192,7 +198,7 @@ class FittedState:
             loss=core_args.loss_of(self.rule, self.params),
             parameters=parameters,
             history=tuple(self.history or ()),
-            names=None if known is None else {f: known[f] for f in features.tolist() if f in known},
+            names=None if known is None else only(known, features),
             frontier=self.place,
             **extras,
         )
@@ -207,7 +213,7 @@ class FittedState:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the content of a pickle: states of the learners instead of the learners."""
-        state = dict(vars(self), known=None)
+        state = dict(vars(self), known=None, _latest=None)
         if self.final:
             state |= {"weights": self.learned(), "outputs": None}
         elif self.outputs is not None:
@@ -216,7 +222,7 @@ class FittedState:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Rebuild the learners from their states."""
-        vars(self).update(state)
+        vars(self).update(state, _latest=None)
         if state["outputs"] is not None:
             count, states = state["outputs"]
             self.outputs = self.factory.restore(states, count)

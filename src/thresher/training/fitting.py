@@ -24,6 +24,7 @@ from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
+from thresher.training.model_names import collector, joined, names_of
 from thresher.training.name_cache import NameCache
 from thresher.training.no_weights import without_weights
 from thresher.training.order_watch import OrderWatch
@@ -126,6 +127,8 @@ class Specification:
             params = {**params, **({"store": "hashed"} if params.get("store") == "dense" else {})}
         if before is not None:
             given["standardised"] = before.standardised
+            if "n_jobs" in self.params:  # it may change while training continues
+                params["n_jobs"] = self.params["n_jobs"]
         return TrainingPlan.resolve(self.rule, self.task, params, source, owner=self.owner, **given)
 
     def records(self, plan: TrainingPlan, before: FittedState | None) -> Records:
@@ -174,6 +177,7 @@ def fit(
     seed = spec.seed(source, run)
     dtype = core_args.rows_dtype(spec.rule, spec.params)
     source = shuffled_rows(source, spec.params["shuffle"], seed, dtype, run.observer)
+    first_names = collector(source) if run.names else None
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
@@ -189,6 +193,7 @@ def fit(
         valid=valid,
         order=OrderWatch(),
     )
+    trainer.first_names = first_names
     trainer.passes_before = 0 if before is None else before.passes
     if valid is not None and not valid.rereadable and plan.passes > 1:
         raise ReadOnceError(
@@ -210,7 +215,7 @@ def fit(
         state = _state(spec, trainer, requested, passes, before, multilabel)
         state.refit = refitted
         if run.names:
-            state.names = {**(state.names or {}), **_names(trainer, state)} or None
+            state.names = joined(state.names, names_of(trainer, state))
     except Stopped:  # while rows were read again
         trainer.interrupt()
     last = state.history[-1] if state.history else None
@@ -258,6 +263,7 @@ def learn_once(
         capacity=capacity,
         order=OrderWatch(None if before is None else before.order),
     )
+    trainer.first_names = collector(source)
     if source.keeps_names:
         trainer.names = (None if before is None else before.seen_names) or NameCache()
     if trainer.outputs.scale is not None:
@@ -285,7 +291,7 @@ def learn_once(
         if before is not None and before.reading:
             state.reading = before.reading
     elif failure is None:
-        state.names = {**(state.names or {}), **_names(trainer, state)} or None
+        state.names = joined(state.names, names_of(trainer, state))
     return state, failure
 
 
@@ -382,14 +388,3 @@ def _state(
         standardised=plan.standardised,
         seen_names=None if before is None else before.seen_names,
     )
-
-
-def _names(trainer: Trainer, state: FittedState) -> dict[int, str]:
-    """Return the names of features with nonzero weights, where the source has names."""
-    if not trainer.source.named:
-        return {}
-    keys = np.unique(np.concatenate([output.keys for output in state.learned()])).tolist()
-    if trainer.names is not None:
-        known = trainer.names.names()
-        return {key: known[key] for key in keys if key in known}
-    return trainer.source.names(keys, trainer.kinds)

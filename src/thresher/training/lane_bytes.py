@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from thresher.threads import threads_of
 from thresher.training.lane_turns import Turns
-from thresher.training.lanes import Lane, make_lanes, threads_of
+from thresher.training.lanes import Lane, make_lanes
 
 _SAMPLED = 240  # lanes whose memory is measured; it is extrapolated to more lanes
 _INDEX = 64.0  # bytes per feature of a hashed store, besides its lines (which are half empty)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.errors import ParameterError
+from thresher.threads import threads_of
 from thresher.training.lane_turns import Turns
 
 _READ = 0.1  # work of reading a row that a lane does not learn, in units of learning it
@@ -321,21 +320,3 @@ class LaneTeam:
         for values, share in zip(found, self._members, strict=True):
             out[:, share] = values
         return out
-
-
-def threads_of(n_jobs: int | None, owner: str | None = None) -> int:
-    """Return the number of threads: 1 for None, the number of available processors for -1.
-
-    `owner` is the function that takes `n_jobs`, for the message.
-    """
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ParameterError(
-            owner=owner,
-            parameter="n_jobs",
-            value=n_jobs,
-            allowed="None, at least 1, or -1 for all",
-        )
-    processors = len(os.sched_getaffinity(0))
-    return int(n_jobs) if n_jobs > 0 else max(1, processors + 1 + int(n_jobs))

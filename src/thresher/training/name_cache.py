@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.distinct import distinct_keys
 from thresher.training.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class NameCache:
         self.table.take(block.native)
         if len(self.table) > self.most:
             nonzero = [output.keys for output in outputs.outputs(average)]
-            self.table.retain(np.unique(np.concatenate([np.zeros(0, np.uint64), *nonzero])))
+            self.table.retain(distinct_keys(nonzero))
             self.most = max(_FEW, 2 * len(self.table))
 
     def names(self) -> dict[int, str]:

@@ -39,7 +39,7 @@ def watched_labels(labels: Labels, targets: Targets) -> NDArray[Any]:
         assert targets.values is not None
         return targets.values
     if targets.values is not None:
-        return targets.single()
+        return np.asarray(targets.values == 1.0).view(np.uint8)
     numbers: NDArray[Any] = targets.numbers
     if isinstance(labels, ArrivingClasses):
         numbers = labels.lane_of[numbers]
@@ -151,6 +151,18 @@ def watched_batch(
     if alarm is not None:
         observer.warn(order_warning(alarm.worded(label_of(labels, alarm.code)), _IN_CALLS))
     return order
+
+
+def alarm_in_calls(alarm: OrderAlarm, label: Any) -> LabelOrderWarning:
+    """Return the warning that the rows of calls of `partial_fit` are ordered by their labels.
+
+    Parameters
+    ----------
+    alarm : OrderAlarm
+    label : object
+        The label of its code; None in a regression.
+    """
+    return order_warning(alarm.worded(label), _IN_CALLS)
 
 
 def order_warning(seen: str, remedy: Words) -> LabelOrderWarning:

@@ -1,8 +1,9 @@
-"""Outputs with one learner each."""
+"""Outputs with one learner each, which threads can share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,15 @@ from thresher.data.targets import Losses, Targets
 from thresher.losses import LOSSES
 from thresher.model.model import Output
 from thresher.rules import RULES, core_args
+from thresher.threads import threads_of
+from thresher.training.in_threads import in_threads
 from thresher.training.outputs import Order, Outputs, Paused
 
 if TYPE_CHECKING:
     from thresher.training.outputs_factory import OutputsFactory
+
+
+_MUCH = 5000  # rows times outputs; with fewer, starting threads takes longer than learning
 
 
 class SeparateOutputs(Outputs):
@@ -26,10 +32,16 @@ class SeparateOutputs(Outputs):
     ----------
     factory : OutputsFactory
     count : int
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Number of threads that learn, as `n_jobs` of estimators.
     """
 
     def __init__(self, factory: OutputsFactory, count: int) -> None:
         self.factory, self.full, self.scale = factory, set(), factory.scale()
+        self.n_jobs: int | None = factory.params.get("n_jobs")
         numbers, words = factory.parameters()
         core = RULES[factory.rule].core
         self.learners = [
@@ -76,38 +88,45 @@ class SeparateOutputs(Outputs):
         paused: Paused = None,
         row: int = 0,
     ) -> None:
-        """Learn, one output after the other; on Ctrl-C, all outputs finish these rows first."""
-        reached = [first] * len(self)
+        """Learn, `n_jobs` outputs at a time; on Ctrl-C, all outputs finish these rows first."""
+        much = self.scale is None and (last - first) * len(self) >= _MUCH
+        threads = min(threads_of(self.n_jobs), len(self)) if much else 1
+        reached, lock = [first] * len(self), Lock()
 
-        def advance(last: int) -> None:
-            for output, learner in enumerate(self.learners):
-                if reached[output] < last and output not in self.full:
-                    batch.set_targets(targets[output], weights)
-                while reached[output] < last and output not in self.full:
-                    begin, before = reached[output], learner.steps
-                    scale, end = self.scale, last
-                    if scale is not None:
-                        rows = targets[output], weights, order, begin
-                        kept, made = scale.table.copy(), scale.standardise(*rows, last)
-                        end = made.end
-                        batch.set_targets(made.labels.ravel(), weights, made.units.ravel())
-                    try:
-                        learner.learn(batch, order, begin, end)
-                    finally:
-                        reached[output] += learner.steps - before
-                        if scale is not None and reached[output] < end:  # only rows learned count
-                            scale.table = kept
-                            scale.standardise(*rows, reached[output])
-                    if learner.paused and paused is not None and paused(output, learner):
-                        self.full.add(output)
+        def advance(output: int, last: int) -> None:
+            learner, rows = self.learners[output], batch if threads < 2 else batch.copy()
+            if reached[output] < last and output not in self.full:
+                rows.set_targets(targets[output], weights)
+            while reached[output] < last and output not in self.full:
+                begin, before = reached[output], learner.steps
+                scale, end = self.scale, last
+                if scale is not None:
+                    given = targets[output], weights, order, begin
+                    kept, made = scale.table.copy(), scale.standardise(*given, last)
+                    end = made.end
+                    rows.set_targets(made.labels.ravel(), weights, made.units.ravel())
+                try:
+                    learner.learn(rows, order, begin, end)
+                finally:
+                    reached[output] += learner.steps - before
+                    if scale is not None and reached[output] < end:  # only rows learned count
+                        scale.table = kept
+                        scale.standardise(*given, reached[output])
+                if learner.paused and paused is not None:
+                    with lock:
+                        if paused(output, learner):
+                            self.full.add(output)
+
+        def all_to(last: int) -> None:
+            in_threads(lambda output: advance(output, last), range(len(self)), threads)
 
         try:
-            advance(last)
+            all_to(last)
         except _core.DataError:
-            advance(max(reached))
+            all_to(max(reached))
             raise
         except KeyboardInterrupt:
-            advance(last)
+            all_to(last)
             raise
 
     def predict(

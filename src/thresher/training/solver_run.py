@@ -110,15 +110,17 @@ class SolverRun:
         nonzeros: int,
         rate: float,
         valid_loss: float | None = None,
+        duality_gap: float | None = None,
     ) -> None:
         """Add a record to the history; pass it to the observer and to the callback.
 
         Parameters
         ----------
-        examples, loss, nonzeros, rate, valid_loss
+        examples, loss, nonzeros, rate, valid_loss, duality_gap
             As in `Progress`.
         """
-        progress = Progress(examples, loss, nonzeros, rate, self._seconds(), valid_loss)
+        seconds = self._seconds()
+        progress = Progress(examples, loss, nonzeros, rate, seconds, valid_loss, duality_gap)
         self.history.append(progress)
         self.observer.tell("record", **progress._asdict())
         callback = self.params["callback"]

@@ -18,7 +18,7 @@ from thresher.data.visits import Visit
 from thresher.errors import DataError
 from thresher.model.model import Output
 from thresher.rules import RULES
-from thresher.training import order_watch, resuming
+from thresher.training import model_names, order_watch, resuming
 from thresher.training.arriving_classes import add_classes, arrivals, drop_missing_classes
 from thresher.training.capacity import Capacity
 from thresher.training.class_weights import row_weights
@@ -111,14 +111,15 @@ class Trainer:
         self.records.steps = self.outputs.steps
         if isinstance(self.outputs, SeparateOutputs):
             self.outputs.full = {i for i, m in enumerate(self.outputs) if self.hooks.is_full(m)}
+            self.outputs.n_jobs = plan.params.get("n_jobs")
         self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # after the last block learned in this pass
         self.passes_before = self.rows_of_pass = 0  # passes of the fit that this one continues
         self.older = False  # whether the checkpoint is of version 0.1.0, without these attributes
         self.steps_before = self.records.steps  # at the start of the pass
         self.input_digests = InputDigests()
-        once = source.named and not source.rereadable
-        self.names = NameCache() if once else None
+        self.names = NameCache() if source.named and not source.rereadable else None
+        self.first_names: _core.FirstNames | None = None  # `fit` sets it; see model_names.py
         self.columns = ColumnWatch(source, plan.owner, self.options.observer)
         self.early_stopping = EarlyStopping(plan.tol, plan.patience)
         self.pass_tally = self.outputs.tally  # at the start of the pass
@@ -207,10 +208,9 @@ class Trainer:
 
     def visits_after(self, position: Position | None, block: int = 0) -> Iterator[Visit]:
         """Return the rest of the pass after a position."""
-        names = False if self.names is None else "blocks"
         return self.source.visits(
-            self.number, self.plan.shuffle, self.plan.seed, position, block,
-            dtype=self.plan.dtype, names=names, kinds=self._kinds or None,
+            self.number, self.plan.shuffle, self.plan.seed, position, block, dtype=self.plan.dtype,
+            names=model_names.requested(self, position), kinds=self._kinds or None,
         )  # fmt: skip
 
     def _visit(self, visit: Visit, traced: bool = False) -> None:
@@ -397,4 +397,5 @@ class Trainer:
 
     def resume(self) -> bool:
         """Continue from the checkpoint; return False if there is none. See `resuming.resume`."""
+        self.first_names = None  # the names before the checkpoint are not known
         return resuming.resume(self)

@@ -10,6 +10,8 @@ from thresher.model.evidence import no_signal_text
 from thresher.model.history import least_valid_loss
 from thresher.model.model import Model
 
+_CERTIFICATES = 3  # certificates that are printed; all are in the report and in the model
+
 
 def report(
     options: TrainOptions, model: Model, source: Source, seconds: float, loss: float | None
@@ -38,6 +40,8 @@ def report(
             "expected_collisions": folded.shared,
             "suggested_bits": folded.suggested_bits,
         }
+    if model.certificates:
+        facts["certificates"] = [str(certificate) for certificate in model.certificates]
     if options.json:
         print(as_json(facts))
         return
@@ -50,6 +54,8 @@ def report(
         print(f"about {source.distinct:,} different features")
     if silent is not None:
         print(silent)
+    for certificate in model.certificates[:_CERTIFICATES]:
+        print(certificate)
     mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
     print(
         f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from thresher.cli.render.errors import option_of
 from thresher.cli.render.warning_sink import say
+from thresher.data.parts import TextPart
 from thresher.data.source import Source
 from thresher.losses import REGRESSOR_LOSSES
-from thresher.overview.label_choice import separator_of
 
 Options = TypeVar("Options")
+
+OF_TABLES = (  # options of reading that have no effect on VW text and svmlight
+    *("label", "weight", "text", "ignore", "columns", "missing", "dates"),
+    *("header", "delimiter", "encoding", "quotes", "label_separator"),
+)
 
 
 def with_word_classes(options: Options, source: Source, tell: Callable[[str], None]) -> Options:
@@ -27,6 +33,7 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
     for note in source.notes:
         tell(note)
     given: Any = options
+    without_effect(given.reading, source)
     several = given.multiclass or given.reading.get("multilabel")
     if several or getattr(given, "classes", None) or given.loss in REGRESSOR_LOSSES:
         return options
@@ -34,6 +41,8 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
     if not words:
         return options
     tell(f"the labels are words, such as {_listed(words)}: each different word is a class")
+    from thresher.overview.label_choice import separator_of  # imports much
+
     separator = separator_of(words)
     if separator:
         say(
@@ -41,6 +50,27 @@ def with_word_classes(options: Options, source: Source, tell: Callable[[str], No
             f"them, and each cell is one class; use --multilabel"
         )
     return replace(given, multiclass=True)  # type: ignore[no-any-return]
+
+
+def without_effect(reading: Mapping[str, Any], source: Source) -> None:
+    """Warn of options of tables if no file is a table.
+
+    Parameters
+    ----------
+    reading : mapping
+        The options of reading that were given.
+    source : Source
+    """
+    formats = {part.format for part in source.parts if isinstance(part, TextPart)}
+    if not all(isinstance(part, TextPart) for part in source.parts):
+        return
+    found = [option_of(name) for name in OF_TABLES if reading.get(name) not in (None, (), [])]
+    if found:
+        say(
+            f"{', '.join(found)}: no effect, because this is an option of tables, and "
+            f"{source.parts[0].name} has the format {' or '.join(sorted(formats))}; "
+            f"is it a table? Then give its format, for example --format csv"
+        )
 
 
 def _listed(words: tuple[str, ...]) -> str:

@@ -1,0 +1,1 @@
+"""What airspeed velocity imports; see ratios.py."""

@@ -1,0 +1,60 @@
+"""Shortcuts for two classes and similar columns give what the general way gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from thresher import _core
+from thresher.data.label_checks import distinct, places_of
+from thresher.data.targets import Targets
+from thresher.health import column_scales
+
+INTEGERS = st.sampled_from([np.int8, np.uint8, np.int64, np.bool_])
+
+
+@given(st.data(), INTEGERS)
+def test_distinct_labels_are_those_of_unique(data, dtype):
+    elements = st.booleans() if dtype is np.bool_ else st.integers(0, 3)
+    labels = data.draw(arrays(dtype, st.integers(0, 30), elements=elements))
+    found = distinct(labels)
+    assert found.dtype == labels.dtype
+    assert found.tolist() == np.unique(labels).tolist()
+
+
+@given(arrays(np.float64, st.integers(0, 30), elements=st.sampled_from([-1.0, 0.0, 1.0, np.nan])))
+def test_places_among_two_classes(labels):
+    for classes in (np.array([-1, 1]), np.array([0.0, 1.0])):
+        numbers, known = places_of(classes, labels)
+        assert known.tolist() == np.isin(labels, classes).tolist()
+        assert classes[numbers[known]].tolist() == labels[known].tolist()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+@given(values=st.lists(st.sampled_from([-1.0, 1.0]), min_size=1, max_size=50))
+def test_the_loss_of_predicting_zero(loss, values):
+    def losses(raw, targets):
+        return _core.loss_values(loss, 0.1, 0.5, raw, targets)[0]
+
+    targets = np.array(values)
+    expected = losses(np.zeros(len(targets)), targets).mean()
+    assert Targets.of_values(targets).zero_loss(losses, None) == pytest.approx(expected)
+
+
+@given(
+    keys=arrays(np.int64, 60, elements=st.integers(0, 8)),
+    logs=arrays(np.float64, 60, elements=st.floats(0, 3.5)),
+)
+def test_a_column_differs_only_if_its_mean_does(keys, logs):
+    """Columns with at least 10 values: the shortcut never hides one that differs."""
+    values = np.exp(logs)
+    columns = np.unique(keys)
+    mean = np.array([values[keys == column].mean() for column in columns])
+    many = np.array([np.count_nonzero(keys == column) >= 10 for column in columns])
+    usual = np.sort(mean)[(len(mean) - 1) // 2]
+    expected = bool((many & (mean / usual >= 25)).any())
+    found = column_scales.different_column(keys, values)
+    assert (found is not None) == expected
