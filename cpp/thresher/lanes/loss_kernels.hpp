@@ -33,6 +33,15 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
 
 using Doubles = Wide<double, THRESHER_BYTES / sizeof(double)>;
 
+// In vectors as wide as those of `weigh`, which reads p at once: a processor cannot forward narrow
+// stores to a wide load, and would wait until all stores of the row are done.
+inline void predictions(std::size_t n, double scale, const double* dot, const double* bias,
+                        double* p) {
+  using P = Doubles;
+  for (std::size_t s = 0; s < n; s += P::size)
+    (P::all(scale) * P::load(dot + s) + P::load(bias + s)).store(p + s);
+}
+
 template <bool Logistic>
 Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double bound) {
   using P = Doubles;
