@@ -20,7 +20,7 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
     return given(k, lines + row.numbers[k] * row.stride, row.x + k);
   };
   const std::size_t n = row.n;
-  for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
+  double total[N] = {};
   for (std::size_t k = 0; k < n;) {
     const std::size_t to = n - k < 4096 ? n : k + 4096;
     P even = P::all(0), odd = even;
@@ -29,8 +29,9 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
     Real evens[N], odds[N];
     even.store(evens), odd.store(odds);
     for (std::size_t l = 0; l < N; ++l)
-      dot[l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
+      total[l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
   }
+  for (std::size_t l = 0; l < N; ++l) dot[l] = total[l];
 }
 
 // 1 where w is not 0, else 0.
@@ -57,7 +58,7 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   using P = Wide<Real, N>;
   using Stamp = std::make_unsigned_t<typename P::Bits>;
   const auto stamps = P::last_bits(debt.now);
-  const P pull = P::load(debt.pull), theta = P::load(debt.theta);
+  const P pull = P::load(debt.pull), against = P::all(0) - pull, theta = P::load(debt.theta);
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
   [[maybe_unused]] const double a = debt.even;
   const double *Q = debt.Q, *B = debt.B;
@@ -97,7 +98,8 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
         owed *= B_now;
         v = v * P::all(static_cast<Real>(B_now / B[e]));  // what all events leave of v
       }
-      w = soft(v, pull * P::all(static_cast<Real>(owed)));
+      const P most = P::all(static_cast<Real>(owed));
+      w = v - clip(v, against * most, pull * most);
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
     (Inside ? w.with_last(stamps) : w).store(out + ((place - lines) & kept));
