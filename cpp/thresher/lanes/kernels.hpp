@@ -54,6 +54,7 @@ struct Debt {
   const double* Q;  // Q[e]: the sum up to event e
   const double* B;  // the same for l2; null without l2
   double Q_now, B_now, B_before;
+  double even;  // Pay::even: the amount of all events (Ledger::even_amount)
   std::uint64_t now;
   const Real* pull;   // per lane, in units of Q
   const Real* theta;  // ceiling per lane
@@ -61,7 +62,16 @@ struct Debt {
   bool l2;            // whether events also divide
 };
 
-enum class Pay { truncate, ceiling, truncate_l2, round };  // round: with l2 or without
+// The step of lane l is pace rates[l] (scale g[l]), rounded to the number type.
+struct Steps {
+  double pace, scale;
+  const double *rates, *g;
+};
+
+// even: truncation where all events subtract the same amount, without reading the ledger. round:
+// with l2 or without.
+enum class Pay { truncate, ceiling, truncate_l2, round, even };
+constexpr std::size_t pays = 5;
 
 // Sums over a row have two chains, for even and odd positions. Each block of 4096 is added in
 // double precision. This is the same at every level.
@@ -74,7 +84,7 @@ struct TruncatedKernels {
   void (*open)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
                bool writes, double* dot);
   // w += step x
-  void (*close)(const RowOfCells<Real>&, std::size_t line, std::uint64_t now, const Real* step);
+  void (*close)(const RowOfCells<Real>&, std::size_t line, std::uint64_t now, const Steps&);
   // As `open` without writing, but counts the nonzero weights of each lane.
   void (*count)(const RowOfCells<Real>&, std::size_t line, std::size_t stamp, const Debt<Real>&,
                 bool writes, double* counts);
@@ -134,6 +144,8 @@ struct Weighed {
 };
 
 struct LossKernels {
+  // p = scale dot + bias; n is a multiple of 16.
+  void (*predict)(std::size_t n, double scale, const double* dot, const double* bias, double* p);
   // Compute g, and whether |g| rate < bound in all lanes. Lanes that do not learn have loss 0.
   // `logistic` computes values, slopes and factors of the logistic loss; `given` takes those of
   // another loss from the row.
@@ -159,7 +171,7 @@ struct StackKernels {
 // All kernels of one level, for lines of 4, 8 and 16 lanes.
 template <class Real>
 struct Table {
-  TruncatedKernels<Real> truncated[3][2][4];  // [size][is the last lane the stamp?][Pay]
+  TruncatedKernels<Real> truncated[3][2][pays];  // [size][is the last lane the stamp?][Pay]
   PairKernels<Real> pairs[std::tuple_size_v<PairArithmetics>][3];
   // Inner products of the lines with x.
   void (*inner[3])(const RowOfCells<Real>&, std::size_t line, double* dot);

@@ -20,7 +20,7 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
     return given(k, lines + row.numbers[k] * row.stride, row.x + k);
   };
   const std::size_t n = row.n;
-  for (std::size_t l = 0; l < N; ++l) dot[l] = 0.0;
+  double total[N] = {};
   for (std::size_t k = 0; k < n;) {
     const std::size_t to = n - k < 4096 ? n : k + 4096;
     P even = P::all(0), odd = even;
@@ -29,8 +29,9 @@ THRESHER_INLINE void add_up(const RowOfCells<Real> row, std::size_t line, double
     Real evens[N], odds[N];
     even.store(evens), odd.store(odds);
     for (std::size_t l = 0; l < N; ++l)
-      dot[l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
+      total[l] += static_cast<double>(evens[l]) + static_cast<double>(odds[l]);
   }
+  for (std::size_t l = 0; l < N; ++l) dot[l] = total[l];
 }
 
 // 1 where w is not 0, else 0.
@@ -57,8 +58,9 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
   using P = Wide<Real, N>;
   using Stamp = std::make_unsigned_t<typename P::Bits>;
   const auto stamps = P::last_bits(debt.now);
-  const P pull = P::load(debt.pull), theta = P::load(debt.theta);
+  const P pull = P::load(debt.pull), against = P::all(0) - pull, theta = P::load(debt.theta);
   const double Q_now = debt.Q_now, B_now = debt.B_now, B_before = debt.B_before;
+  [[maybe_unused]] const double a = debt.even;
   const double *Q = debt.Q, *B = debt.B;
   [[maybe_unused]] const bool l2 = debt.l2;
   const std::uint64_t now = debt.now;
@@ -88,12 +90,16 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
       }
       w = e == now ? v : where_greater(theta, absolute(before), P::all(0), v);
     } else {
-      double owed = Q_now - Q[e];
+      double owed;
+      if constexpr (pay == Pay::even)  // Ledger::even_Q; stamps are below 2^31
+        owed = Q_now - static_cast<double>(static_cast<typename P::Bits>(e)) * a;
+      else owed = Q_now - Q[e];
       if constexpr (pay == Pay::truncate_l2) {
         owed *= B_now;
         v = v * P::all(static_cast<Real>(B_now / B[e]));  // what all events leave of v
       }
-      w = soft(v, pull * P::all(static_cast<Real>(owed)));
+      const P most = P::all(static_cast<Real>(owed));
+      w = v - clip(v, against * most, pull * most);
       if constexpr (pay == Pay::ceiling) w = where_greater(absolute(v), theta, v, w);
     }
     (Inside ? w.with_last(stamps) : w).store(out + ((place - lines) & kept));
@@ -108,8 +114,13 @@ void open(const RowOfCells<Real>& given, std::size_t line, std::size_t stamp,
 }
 
 template <class Real, std::size_t N, bool Inside>
-void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now, const Real* steps) {
+void close(const RowOfCells<Real>& given, std::size_t line, std::uint64_t now,
+           const Steps& given_steps) {
   const RowOfCells<Real> row = given;  // by value, as it stays in registers
+  const Steps of = given_steps;
+  Real steps[N];
+  for (std::size_t l = 0; l < N; ++l)
+    steps[l] = static_cast<Real>(of.pace * of.rates[l] * (of.scale * of.g[l]));
   Real* const lines = row.first.numbers + line;
   using P = Wide<Real, N>;
   const auto stamps = P::last_bits(now);
@@ -222,6 +233,7 @@ void set_truncated(Table<Real>& table, std::size_t size) {
   };
   set.template operator()<Pay::truncate>(), set.template operator()<Pay::ceiling>();
   set.template operator()<Pay::truncate_l2>(), set.template operator()<Pay::round>();
+  set.template operator()<Pay::even>();
 }
 
 template <class Real, std::size_t N>
@@ -238,7 +250,7 @@ void fill(Table<Real>& table) {
   set_others<Real, 4>(table, 0), set_others<Real, 8>(table, 1), set_others<Real, 16>(table, 2);
   table.banks[0] = BankOf<Real, MixedLine<Real>>::kernels();
   table.banks[1] = BankOf<Real, AdaGradLine<Real>, NewtonLine<Real>>::kernels();
-  table.losses = {weigh<true>, weigh<false>, add, likelihoods};
+  table.losses = {predictions, weigh<true>, weigh<false>, add, likelihoods};
   table.stacks[0] = {land<4>, multiply<8>, shrink<8>};
   table.stacks[1] = {land<16>, multiply<16>, shrink<16>};
 }

@@ -14,8 +14,8 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
   const P n = (t * P::all(1.4426950408889634074) + magic) - magic;  // the nearest integer
   const P r = (t - n * P::all(0x1.62e42fefa0000p-1)) - n * P::all(0x1.cf79abc9e3b3ap-40);  // ln 2
   const P r2 = r * r, r4 = r2 * r2;  // four independent chains, each a quarter as long
-  const auto chain = [&](const auto&... terms) __attribute__((always_inline)) {
-    P sum = P::all(0.0);
+  const auto chain = [&](double first, const auto&... terms) __attribute__((always_inline)) {
+    P sum = P::all(first);
     ((sum = sum * r4 + P::all(terms)), ...);
     return sum;
   };
@@ -32,6 +32,26 @@ THRESHER_INLINE P exp_of_negative(const P& given) {
 }
 
 using Doubles = Wide<double, THRESHER_BYTES / sizeof(double)>;
+
+// In vectors as wide as those of `weigh`, which reads p at once: a processor cannot forward narrow
+// stores to a wide load, and would wait until all stores of the row are done.
+inline void predictions(std::size_t n, double scale, const double* dot, const double* bias,
+                        double* p) {
+  using P = Doubles;
+  for (std::size_t s = 0; s < n; s += P::size)
+    (P::all(scale) * P::load(dot + s) + P::load(bias + s)).store(p + s);
+}
+
+// Whether a number is not +0.
+template <class P>
+THRESHER_INLINE bool has_bits(const P& numbers) {
+  double values[P::size];
+  std::uint64_t bits[P::size], all = 0;
+  numbers.store(values);
+  std::memcpy(bits, values, sizeof bits);
+  for (std::size_t i = 0; i < P::size; ++i) all |= bits[i];
+  return all != 0;
+}
 
 template <bool Logistic>
 Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double bound) {
@@ -60,12 +80,7 @@ Weighed weigh(const LossesOfRow& row, double weight, const double* rates, double
     outside = outside | where_greater(most, absolute(g) * P::load(rates + s), zero, one);
     any = any | absolute(g);
   }
-  double outsides[P::size], anys[P::size];
-  outside.store(outsides), any.store(anys);
-  Weighed found{true, false};
-  for (std::size_t i = 0; i < P::size; ++i)
-    found.fits &= outsides[i] == 0.0, found.any |= !(anys[i] == 0.0);
-  return found;
+  return {!has_bits(outside), has_bits(any)};  // no number here is -0
 }
 
 inline double add(const LossesOfRow& row, double* sum, double* product) {

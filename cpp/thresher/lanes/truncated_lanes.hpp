@@ -66,7 +66,6 @@ class TruncatedLanes {
         0, [&](std::size_t l) { return eta0_[slots_.slot(l)] * number("gravity")(l); });
     theta_ = slots_.spread<Real>(0, number("ceiling"));
     bias_.assign(slots_.padded(), 0.0);
-    step_.assign(slots_.padded(), 0);
     const bool bounded = std::any_of(theta_.begin(), theta_.end(),
                                      [](Real theta) { return theta != 0 && std::isfinite(theta); });
     pay_ = shrink_ == Shrink::round ? Pay::round
@@ -104,7 +103,7 @@ class TruncatedLanes {
   }
 
   void predict(const double* dot, double scale, bool, double* p) const {
-    for (std::size_t s = 0; s < slots_.count(); ++s) p[s] = scale * dot[s] + bias_[s];
+    table_.losses.predict(slots_.padded(), scale, dot, bias_.data(), p);
   }
 
   // The steepness of the loss is 1: see joins().
@@ -119,12 +118,12 @@ class TruncatedLanes {
   static constexpr double largest = 1e30;  // a float overflows at 3e38
 
   void close(const RowOfCells<Real>& row, const double* g, double scale) {
-    for (std::size_t s = 0; s < slots_.count(); ++s)
-      step_[s] = static_cast<Real>(-clock_.eta() * eta0_[s] * (scale * g[s]));
     std::uint64_t now = clock_.ledger().now();
     if (clock_.shrinks_before_step()) shrink(row), ++now;
     for (std::size_t i = 0; i < slots_.lines(); ++i)
-      kernel().close(row, slots_.line(i), now, step_.data() + i * slots_.size());
+      kernel().close(
+          row, slots_.line(i), now,
+          {-clock_.eta(), scale, eta0_.data() + i * slots_.size(), g + i * slots_.size()});
     if (now != clock_.ledger().now()) stamp(row, now);
   }
 
@@ -196,14 +195,24 @@ class TruncatedLanes {
   }
 
   const TruncatedKernels<Real>& kernel() const {
-    return table_.truncated[slots_.number()][slots_.inside()][static_cast<std::size_t>(pay_)];
+    const Pay pay = pay_ == Pay::truncate && clock_.ledger().even() ? Pay::even : pay_;
+    return table_.truncated[slots_.number()][slots_.inside()][static_cast<std::size_t>(pay)];
   }
 
   Debt<Real> owed() const {
     const Ledger& ledger = clock_.ledger();
     const std::uint64_t now = ledger.now();
-    return {ledger.Qs(), ledger.Bs(),  ledger.Q(),    ledger.B(), now > 0 ? ledger.B(now - 1) : 1.0,
-            now,         pull_.data(), theta_.data(), false,      l2_ > 0};
+    return {ledger.Qs(),
+            ledger.Bs(),
+            ledger.Q(),
+            ledger.B(),
+            now > 0 ? ledger.B(now - 1) : 1.0,
+            ledger.even_amount(),
+            now,
+            pull_.data(),
+            theta_.data(),
+            false,
+            l2_ > 0};
   }
   Debt<Real> of_line(Debt<Real> debt, std::size_t i) const {
     debt.pull += i * slots_.size(), debt.theta += i * slots_.size();
@@ -264,7 +273,6 @@ class TruncatedLanes {
   std::vector<double> eta0_, g_;    // per slot; eta0 in units of the clock's eta0
   std::vector<Real> pull_, theta_;  // eta0 g and the ceiling
   std::vector<double> bias_;
-  std::vector<Real> step_;               // of the current row
   mutable std::vector<double> weights_;  // of the current cell
 };
 

@@ -70,10 +70,12 @@ struct Wide {
 
   // sgn(v) (|v| - a)_+ for a >= 0, as in core/pack.hpp: v minus v clipped to [-a, a].
   THRESHER_INLINE friend Wide soft(const Wide& v, const Wide& a) {
+    return v - clip(v, a.make([&](std::size_t i) { return -a.part[i]; }), a);
+  }
+  THRESHER_INLINE friend Wide clip(const Wide& v, const Wide& low, const Wide& high) {
     return make([&](std::size_t i) {
-      const Vector low = -a.part[i], high = a.part[i];
-      const Vector above = v.part[i] > low ? v.part[i] : low;
-      return v.part[i] - (above < high ? above : high);
+      const Vector above = v.part[i] > low.part[i] ? v.part[i] : low.part[i];
+      return above < high.part[i] ? above : high.part[i];
     });
   }
   // As in core/pack.hpp.
