@@ -258,7 +258,7 @@ class FirstNames {
       if (i + ahead < names.keys.size()) set.prefetch(names.keys[i + ahead]);
       const std::uint32_t size = names.sizes[i];
       if (set.add(names.keys[i])) {
-        if (from != to) {
+        if (i != kept) {
           names.keys[kept] = names.keys[i], names.sizes[kept] = size;
           std::memmove(names.text.data() + to, names.text.data() + from, size);
         }

@@ -190,13 +190,16 @@ void Scorer::score_csr(const Batch& batch, const Key* keys, const Value* values,
     if constexpr (sizeof(Key) == 4) return kernels_.largest_32(keys + from, n);
     else return kernels_.largest_64(keys + from, n);
   };
+  // Compared as unsigned numbers, negative keys are large.
+  constexpr std::uint64_t negative = std::uint64_t{1} << (8 * sizeof(Key) - 1);
+  const std::uint64_t limit = std::min<std::uint64_t>(width_, negative);
   std::int64_t starts[rows_at_once + 1];
   const std::int64_t total = start_of(batch, batch.rows);
   for (std::int64_t row = first; row < last; row += rows_at_once) {
     const std::int64_t count = std::min(rows_at_once, last - row);
     for (std::int64_t r = 0; r <= count; ++r) starts[r] = start_of(batch, row + r);
     const bool known =
-        !width_ || starts[0] == starts[count] || largest(starts[0], starts[count]) < width_;
+        !width_ || starts[0] == starts[count] || largest(starts[0], starts[count]) < limit;
     if (!known && !ignores)
       for (std::int64_t r = 0; r < count; ++r)
         for (std::int64_t i = starts[r]; i < starts[r + 1]; ++i)

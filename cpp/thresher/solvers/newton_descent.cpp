@@ -9,7 +9,7 @@ namespace thresher {
 
 namespace {
 
-// Constants, chosen by the time of fits to training rows (docs/decisions/0031-newton-steps.md).
+// Constants, chosen by the time of fits to training rows (docs/decisions/0030-newton-steps.md).
 constexpr std::size_t smallest_set = 300;  // features in a working set, if there are so many
 constexpr std::size_t growth = 2;          // a set has this many times the nonzero weights
 constexpr double inner_share = 0.1;        // a set is solved to this share of the gap
@@ -187,7 +187,9 @@ double NewtonDescent::improve(double goal) {
     if (with_intercept_) total = std::accumulate(h_.begin(), h_.end(), 0.0);
     set_.weigh(h_, v_, total, least_);
     solve_model();
-    if (!search_line()) break;
+    if (search_line()) continue;
+    evaluate(z_, slope_, h_);  // the state to resume from has no curvatures: they follow from z
+    break;
   }
   certify();
   return gap_;

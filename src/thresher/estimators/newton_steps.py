@@ -56,7 +56,7 @@ class NewtonSteps(MatrixEstimator):
 
             for scan in range(len(solving.history) + 1, self.passes + 1):
                 run(lambda k: solvers[k].improve(goals[k]), active)
-                active = [k for k in active if solvers[k].gap() > goals[k]]
+                active = [k for k in active if not solvers[k].gap() <= goals[k]]
                 shown = evaluation is not None
                 self._record(
                     solving, evaluation, float(np.mean([s.value() for s in solvers])), 0.0,

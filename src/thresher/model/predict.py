@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data import as_batch, is_sparse
+from thresher.errors import DataError
 from thresher.losses import LOSSES
 from thresher.threads import threads_for
 
@@ -76,6 +77,9 @@ class RawPredictor:
             values = X.data if X.data.dtype in _VALUES else X.data.astype(np.float64)
             return scorer.sparse(X.indptr, X.indices, values, self._threads(len(values)))
         X = np.asarray(X)
+        if X.ndim != 2 or X.dtype.kind not in "fiub":
+            raise DataError(f"the rows must be numbers of shape (rows, features); got {X.dtype} "
+                            f"of shape {X.shape}")  # fmt: skip
         if X.dtype not in _VALUES:
             X = X.astype(np.float64)
         if not (X.flags.c_contiguous or X.flags.f_contiguous):
