@@ -84,8 +84,10 @@ def thresher(data: Path, options: tuple[str, ...], cores: int | None) -> Ran:
         seconds, lines = ran([*command, *options], cores)
         assert model.stat().st_size > 0
     events = [(at, json.loads(line)) for at, line in lines if line.startswith("{")]
-    course = [(at, event["mean_loss"]) for at, event in events if event.get("mean_loss")]
-    return Ran(seconds, course[-1][1], course)
+    means = [(at, event) for at, event in events if event.get("mean_loss")]
+    # The event "done" comes when the model is saved: what was done after the last row counts.
+    course = [(at, event["mean_loss"]) for at, event in means if event["event"] != "done"]
+    return Ran(seconds, means[-1][1]["mean_loss"], course)
 
 
 def reached(run: Ran, loss: float) -> float:
