@@ -48,7 +48,8 @@ def test_every_estimator_prints_progress_and_keeps_its_bits(name, capsys, tmp_pa
     assert re.search(r"loss +nonzeros", shown[0])
     assert "\x1b" not in "".join(shown)
     assert len(shown) > 1
-    assert "%" in shown[1]
+    if not name.startswith("CoordinateDescent"):  # it ends when the duality gap is small
+        assert "%" in shown[1]
     for clf, path in ((quiet, tmp_path / "quiet"), (loud, tmp_path / "loud")):
         history = [record._replace(seconds=0.0) for record in clf.model_.history]
         object.__setattr__(clf.model_, "history", tuple(history))
