@@ -350,8 +350,7 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
         **parts
             Attributes of `FittedState`, such as ``names`` or ``place``.
         """
-        check_is_fitted(self, "_fitted")
-        return self.take(replace(self._fitted, **parts))
+        return self.take(replace(self.state_, **parts))
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Return raw predictions, one column for each output."""
@@ -385,8 +384,6 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
 
     def _clear_cached(self) -> None:
         self._cached = {}
-
-    # ---- pickling ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

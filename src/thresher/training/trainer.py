@@ -101,9 +101,8 @@ class Trainer:
     ) -> None:
         self.plan, self.source, self.options = plan, source, options or RunOptions()
         self.order, self.learns_once = order, False
-        self.requested = plan.params  # before the rate is computed from rows
         self._kinds: Mapping[str, str] = {}  # kinds of columns, if earlier rows decided them
-        self.refits = plan.refits
+        self.requested, self.refits = plan.params, plan.refits  # before rows give the rate
         self.hooks, self.valid, self.capacity = hooks or Hooks(), valid, capacity or Capacity(plan)
         self.records = records or Records(plan.average, plan.target)
         self.fresh = outputs is None
