@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,25 @@ def test_runs_of_small_and_large_codes_are_equal(codes):
     small, large = np.array(codes, np.uint8), np.array(codes, np.int64)
     for a, b in zip(_core.class_runs(small, 5), _core.class_runs(large, 5), strict=True):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 511, 512, 513, 514, 1024, 1025, 1026, 3000])
+@pytest.mark.parametrize("changes", [0.002, 0.5])
+def test_runs_of_many_rows_are_those_of_a_plain_loop(rows, changes):
+    """The core lists the ends of runs in blocks of 512 rows; runs also cross blocks."""
+    codes = np.cumsum(np.random.default_rng(rows).random(rows) < changes) % 3
+    cuts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), rows] if rows else [0]
+    counts, longest, begins = [0] * 3, [0] * 3, [0] * 3
+    lengths = []
+    for begin, end in pairwise(cuts):
+        code, length = int(codes[begin]), end - begin
+        lengths.append(length)
+        counts[code] += length
+        if length > longest[code]:
+            longest[code], begins[code] = length, begin
+    found = _core.class_runs(codes, 3)
+    assert [part.tolist() for part in found[:3]] == [counts, longest, begins]
+    assert found[3:] == (len(lengths), sum(lengths[:1]), sum(lengths[-1:]))
 
 
 def test_a_code_outside_is_refused():

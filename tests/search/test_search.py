@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import thresher
 from thresher import OnePassSearchCV, datasets
 from thresher.search import SearchProgress
+from thresher.training.lanes import LaneTeam
 
 RNG = np.random.default_rng(0)
 X = sp.random_array((240, 30), density=0.25, rng=RNG, format="csr")
@@ -268,6 +270,20 @@ def test_without_refit() -> None:
     assert search.best_params_ == {"l1": 0.1}
     assert not hasattr(search, "best_estimator_")
     assert not hasattr(search, "predict")
+
+
+def test_the_lanes_are_freed_without_the_garbage_collector() -> None:
+    X, y = np.eye(8), np.tile([0, 1], 4)
+    search = OnePassSearchCV(
+        thresher.TruncatedGradientClassifier(), {"gravity": [0.0, 0.1]}, cv=2, n_jobs=2
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        search.fit(X, y)
+        assert not any(isinstance(each, LaneTeam) for each in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:

@@ -158,7 +158,9 @@ def groups_of(
             hint=("raise ", setting("memory_limit"), ", or use ", setting("store", "hashed"),
                   ", which needs memory only for features that occur"),
         )  # fmt: skip
-    count = max(1, math.ceil(bytes_of(ordered) / limit))
+    count = math.ceil(bytes_of(ordered) / limit)
+    if count <= 1:
+        return [ordered] if ordered else []
     while True:
         bounds = np.linspace(0, len(ordered), min(count, len(ordered)) + 1).round().astype(int)
         groups = [list(ordered[a:b]) for a, b in pairwise(bounds)]

@@ -11,7 +11,7 @@ from thresher.search.lane_fits import LaneFits
 from thresher.search.model_groups import ModelResult
 from thresher.search.plain_fits import PlainFits
 from thresher.search.progress import SearchProgress
-from thresher.search.progress_reporter import ProgressReporter
+from thresher.search.progress_reporter import ProgressReporter, Training
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
 from thresher.search.trained import TrainedModels
@@ -60,6 +60,7 @@ class Search:
         self.limit, self.n_jobs, self.callback = limit, n_jobs, callback
         self.models: dict[int, Any] = {}
         self._report = ProgressReporter(callback, 0)
+        self._last: Training | None = None  # the last group, after training
 
     @property
     def rows(self) -> int:
@@ -90,18 +91,23 @@ class Search:
         """
         self._report = report or ProgressReporter(self.callback, len(readings))
         found: dict[tuple[int, int], ModelResult] = {}
-        for fits, group in readings:
-            for point, split, result, model in fits.go(group, self._report):
-                found[point.number, split] = result
-                if model is not None:
-                    self.models[point.number] = model
+        try:
+            for fits, group in readings:
+                for point, split, result, model in fits.go(group, self._report):
+                    found[point.number, split] = result
+                    if model is not None:
+                        self.models[point.number] = model
+        finally:
+            # The trainer of the group refers to the report. If the report still referred to the
+            # group, only the garbage collector would free the weights of all lanes.
+            self._last, self._report.training = self._report.training, None
         return found
 
     # ---- models --------------------------------------------------------------------------------
 
     def model(self, number: int) -> Any:
         """Return the model of a point of the last group as an estimator."""
-        trained = self._report.training
+        trained = self._last
         assert isinstance(trained, TrainedModels)
         at = next(i for i, job in enumerate(trained.jobs) if job.point.number == number)
         return trained.model(at)
@@ -109,5 +115,5 @@ class Search:
     def nonzeros(self) -> Mapping[int, int]:
         """Return the current number of nonzero weights of the models of all rows, by point."""
         done = {number: int(model.model_.nnz) for number, model in self.models.items()}
-        training = self._report.training
+        training = self._report.training or self._last
         return done if training is None else done | training.nonzeros()

@@ -148,7 +148,8 @@ class LaneTeam:
 
     def next_pass(self) -> None:
         """Let the rates decay as after a pass over the data."""
-        self._each(lambda part: part.next_pass())
+        for part in self._parts:
+            part.next_pass()
 
     def widen(self, width: int) -> None:
         """Accept feature numbers below a larger width from now on."""
@@ -236,7 +237,7 @@ class LaneTeam:
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
         """Count the nonzero weights of each lane."""
-        return self._values(lambda part: part.nonzeros(average))
+        return self._values(lambda part: part.nonzeros(average), threads=True)
 
     def intercepts(self, average: bool = False) -> NDArray[np.float64]:
         """Return the intercept of each lane."""
@@ -306,8 +307,11 @@ class LaneTeam:
         wait(futures)  # if one thread fails, the others finish first
         return [future.result() for future in futures]
 
-    def _values(self, ask: Callable[[_core.Lanes], NDArray[Any]]) -> NDArray[Any]:
-        found = self._each(ask)
+    def _values(
+        self, ask: Callable[[_core.Lanes], NDArray[Any]], threads: bool = False
+    ) -> NDArray[Any]:
+        """Return a value for each lane; with threads only if `ask` is much work."""
+        found = self._each(ask) if threads else [ask(part) for part in self._parts]
         out = np.empty(len(self), found[0].dtype if found else np.float64)
         for values, share in zip(found, self._members, strict=True):
             out[share] = values
