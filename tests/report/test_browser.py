@@ -244,6 +244,20 @@ def test_names_with_html_are_shown_as_text(browser, pages):
         assert shown.locator("#model dd", has_text=HOSTILE).count() == 1
 
 
+def test_a_script_of_a_stranger_does_not_run(browser, tmp_path):
+    """The policy of the page holds even if HTML of a name is not escaped."""
+    body = "<script>window.hurt=1</script><b onclick='window.hurt=2'>here</b>"
+    body += "<img src='data:,' onerror='window.hurt=3'/><img src='https://localhost/x.png'/>"
+    file = tmp_path / "hurt.html"
+    file.write_text(page("Hurt", [Section("t", body), Section("u", table(["a"], [["x"]]))]))
+    opened = Opened(browser, file, LAPTOP, "light")
+    with opened as shown:
+        shown.locator("b").click()
+        assert shown.evaluate("window.hurt") is None
+        assert shown.locator("th button").count() == 1  # our own script runs
+        assert opened.requests == [file.as_uri()]
+
+
 def test_sorting_a_large_table_puts_missing_numbers_last(browser, tmp_path):
     rows: list[Any] = [
         [f"r{i}", (i * 7919) % 5000, TableCell("x", "yx"[i % 2])] for i in range(4999)

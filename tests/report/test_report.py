@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -60,6 +62,15 @@ def test_the_page_describes_the_model_and_its_training(model, tmp_path):
     assert "This model has no certificates" in section(html, "certificates")
     assert root.find(".//section[@id='rows']") is None
     assert not re.search(r"https?:|url\(|src=|@import", html)
+
+
+def test_the_policy_allows_only_the_script_of_the_page(model):
+    html = model_page(model)
+    (script,) = re.findall("<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = parsed(html).find(".//meta[@http-equiv='Content-Security-Policy']").get("content")
+    assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
+    assert html.index("Content-Security-Policy") < html.index("<style>")
 
 
 def test_features_are_the_largest_first_with_their_names(model):
@@ -125,7 +136,8 @@ def test_all_names_are_escaped(tmp_path):
     assert HOSTILE in section(html, "frontier")
     assert root.findtext(".//h1") == root.findtext(".//title") == HOSTILE
     turned = model_page(model, names=["\u202eevil\u2066", "", "  ", *map(str, range(17))])
-    assert "\ufffdevil\ufffd" in turned
+    assert r"\u202eevil\u2066" in turned
+    assert r"\x00\x1b\ud800" in section(html, "features")
     assert "''" in section(turned, "features")
     assert "' '" in section(turned, "features")
     fragment = model._repr_html_()

@@ -71,6 +71,7 @@ def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
     from thresher.cli.render.errors import shell_message
+    from thresher.cli.render.output import show
     from thresher.cli.render.warning_sink import StrictError
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
@@ -79,20 +80,20 @@ def main() -> None:
     try:
         app()
     except ParameterError as error:
-        print(shell_message(error), file=sys.stderr)
+        show(shell_message(error), error=True)
         raise SystemExit(2) from None
     except BrokenPipeError:  # the reader of standard output has closed it
         sys.stderr.close()
         raise SystemExit(141) from None  # the exit code of a program that SIGPIPE ended
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        show("interrupted", error=True)
         raise SystemExit(130) from None
     except (ValueError, ClusterError, DivergenceError, MemoryError, StrictError) as error:
-        print(shell_message(error) or "not enough memory", file=sys.stderr)
+        show(shell_message(error) or "not enough memory", error=True)
         raise SystemExit(1) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"{where}{error.strerror or error}", file=sys.stderr)
+        show(f"{where}{error.strerror or error}", error=True)
         raise SystemExit(1) from None
     finally:
         app.registered_commands = known

@@ -13,6 +13,7 @@ from thresher.atomic import write_whole
 from thresher.comparison.measures import MEASURES, Measure
 from thresher.errors import DataError, ParameterError
 from thresher.model.frontier import Dot, Frontier, shown
+from thresher.printable import printable
 from thresher.report.search_results import text_table
 
 FORMAT = 1
@@ -267,7 +268,7 @@ class Comparison(Sequence[RuleResult]):
             lines.append([row.title.ljust(wide), *cells, row.reason or row.parameters])
         table = text_table(["rule".ljust(wide), *columns.values(), "chosen"], lines)
         notes = [f"{row.title}: {'; '.join(row.notes)}" for row in self.rows if row.notes]
-        return "\n".join([*self.remarks, table, *notes])
+        return "\n".join([*map(printable, self.remarks), table, *map(printable, notes)])
 
     def __str__(self) -> str:
         return self.table()

@@ -21,6 +21,7 @@ from thresher.discovery.row_checks import Check
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import ParameterError
 from thresher.model.model import Model, Output
+from thresher.printable import printable
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
@@ -283,7 +284,7 @@ class Decision:
             near = near_names(str(feature), self.names.values()) if self.named else []
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             count = f"{len(self.keys):,} features occur."
-            return f"{feature}: no row has a nonzero value of it.{meant or ' ' + count}"
+            return printable(f"{feature}: no row has a nonzero value of it.{meant or ' ' + count}")
         found = self._finding(at, columns)
         if isinstance(feature, str):
             found = replace(found, feature=feature)
@@ -299,7 +300,7 @@ class Decision:
         sentence = found.sentence(len(self.keys), self.redraws)
         return (
             f"{sentence}\nThese numbers are of this feature alone, but groups are selected as a "
-            f"whole.\nIts group {label} {about}; q of the group is {of_group:.2g}."
+            f"whole.\nIts group {printable(label)} {about}; q of the group is {of_group:.2g}."
         )
 
     def _key(self, feature: str | int, columns: NDArray[Any] | None) -> int:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from thresher.printable import printable
+
 COLUMNS = (
     "feature", "direction", "label", "rows", "z", "q", "p", "expected_false", "selected", "weight",
     "wald", "group",
@@ -94,7 +96,11 @@ class Finding:
         about 8 % are expected to be false (no effect given the others). It may stand in for a
         feature that it goes along with.
         """
-        what = "the target" if self.label is None else f"the odds of {label_text(self.label)}"
+        what = (
+            "the target"
+            if self.label is None
+            else f"the odds of {printable(label_text(self.label))}"
+        )
         least = self.expected_false * redraws < 1.5
         if least:
             number = f"none of {features:,} features looks as strong in {redraws} redraws"
@@ -108,8 +114,8 @@ class Finding:
             last = "It may stand in for a\nfeature that it goes along with."
         share = "less than 1 %" if self.q < 0.01 else f"about {100 * self.q:.0f} %"
         return (
-            f"{self.feature}: in {self.rows:,} {unit}; {self.direction} {what} beyond what the "
-            f"other features explain; z = {self.z:.1f}.\n"
+            f"{printable(self.feature)}: in {self.rows:,} {unit}; {self.direction} {what} beyond "
+            f"what the other features explain; z = {self.z:.1f}.\n"
             f"With {kind} redrawn from the model without it, {number};\n"
             f"p {'<' if least else '='} {self.p:.2g} against {self.alike:,} features about as "
             f"frequent. Of the features at least as strong,\n"

@@ -10,6 +10,7 @@ import numpy as np
 
 from thresher._version import __version__
 from thresher.discovery.findings import Finding, label_text
+from thresher.printable import printable
 
 if TYPE_CHECKING:
     from thresher.discovery.decision import Decision
@@ -266,6 +267,7 @@ def table_of(findings: Sequence[Finding], several: bool) -> str:
         head.append("selected")
         for line, found in zip(lines, findings, strict=True):
             line.append("yes" if found.selected else "no")
+    lines = [[printable(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.printable import printable
+
 if TYPE_CHECKING:
     from thresher.model.model import Model
 
@@ -90,7 +92,7 @@ class Why(NamedTuple):
             facts.append(f"never judged{because}")
         elif self.reason is not None:
             facts.append(f"not in the model{because}")
-        return f"{self.feature}: {', '.join(facts)}"
+        return f"{printable(self.feature)}: {', '.join(facts)}"
 
 
 def reason(

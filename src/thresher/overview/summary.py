@@ -12,6 +12,7 @@ from thresher.overview.finding import Finding
 from thresher.overview.kinds import KINDS, ColumnFacts
 from thresher.overview.labels import LabelFacts, label_text
 from thresher.overview.sniff import Sniffed
+from thresher.printable import printable
 
 if TYPE_CHECKING:
     from thresher.overview.looking import Look
@@ -50,7 +51,7 @@ def summary(look: Look) -> str:
 
 def _wrapped(words: str, first: str = "", rest: str | None = None) -> str:
     return textwrap.fill(
-        words,
+        printable(words),
         WIDTH,
         initial_indent=first,
         subsequent_indent=first if rest is None else rest,
@@ -69,7 +70,7 @@ def _head(facts: DataFacts) -> str:
     if len(facts.files) > 5:
         lines.append(f"and {len(facts.files) - 5:,} more files")
     if not facts.files:
-        lines.append(facts.name)
+        lines.append(printable(facts.name))
     if facts.rows.read or not facts.files or facts.columns:
         lines.append(_wrapped(rows_text(facts)))
     return "\n".join(lines)
@@ -211,11 +212,11 @@ def _columns(facts: DataFacts) -> str:
     head = ("name", "kind", "missing", "distinct", "values")
     rows = [
         (
-            (one.name[:22] + (" *" if one.name in facts.label.columns else "")),
+            (printable(one.name)[:22] + (" *" if one.name in facts.label.columns else "")),
             one.kind,
             f"{one.missing:,}" if one.missing else "",
             ("" if one.distinct_exact else "~") + f"{one.distinct:,}",
-            column_values(one),
+            printable(column_values(one)),
         )
         for one in shown
     ]
@@ -306,7 +307,7 @@ def _command(look: Look) -> str:
     command = look.command
     if not command:
         return ""
-    return "\n".join(["Suggested command", *command_lines(command, WIDTH - 4)])
+    return "\n".join(["Suggested command", *command_lines(printable(command), WIDTH - 4)])
 
 
 def command_lines(command: str, width: int) -> list[str]:

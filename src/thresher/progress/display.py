@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from thresher.printable import printable
 from thresher.progress.columns import Column, columns_of, heading_of, line_of, narrowed
 from thresher.progress.texts import bar
 
@@ -45,7 +46,7 @@ class Display:
     def text(self, text: str) -> None:
         """Print a text below the table."""
         self.close()
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
     def overwrite(self, text: str) -> None:
         """Print a text that the next one replaces, if that is possible."""
@@ -81,7 +82,7 @@ class LiveDisplay(Display):
 
     def overwrite(self, text: str) -> None:
         """Print a text that the next one replaces; it is cut to the width of the terminal."""
-        print(f"\r{text[: _width()]}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{printable(text)[: _width()]}\x1b[K", end="", file=sys.stderr, flush=True)
         self._open = True
 
     def close(self) -> None:

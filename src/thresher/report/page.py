@@ -8,7 +8,8 @@ from html import escape
 from typing import NamedTuple
 
 from thresher._version import __version__
-from thresher.report.style import PAGE_STYLE, SCRIPT, STYLE
+from thresher.printable import printable
+from thresher.report.style import PAGE_STYLE, POLICY, SCRIPT, STYLE
 
 
 class Section(NamedTuple):
@@ -73,6 +74,7 @@ def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8"/>
+<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="color-scheme" content="light dark"/>
 <title>{text(title)}</title>
@@ -166,7 +168,7 @@ def note(words: str) -> str:
 
 
 def text(words: str) -> str:
-    r"""Return text escaped for HTML and XML; characters that are not allowed become U+FFFD.
+    r"""Return text escaped for HTML and XML; control characters become visible.
 
     Parameters
     ----------
@@ -175,17 +177,13 @@ def text(words: str) -> str:
     Examples
     --------
     >>> from thresher.report.page import text
-    >>> text("<b>"), ascii(text(chr(0)))
-    ('&lt;b&gt;', "'\\ufffd'")
+    >>> print(text("<b>"), text("\x00"))
+    &lt;b&gt; \x00
     """
-    return _FORBIDDEN.sub("\ufffd", escape(words))
+    return _NO_CHARACTERS.sub("\ufffd", escape(printable(words, keep="\n\t")))
 
 
-# Control characters, surrogates and noncharacters (XML 1.0, 2.2); and characters that change the
-# direction of writing, which would also change the text beside a name.
-_FORBIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
-)
+_NO_CHARACTERS = re.compile("[\ufffe\uffff]")  # not allowed in XML (XML 1.0, 2.2)
 
 
 def _value_text(value: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher.model.frontier import Frontier, shown
+from thresher.printable import printable
 from thresher.report.frontier import chart
 from thresher.report.page import Section, fragment, note, page
 from thresher.report.page import facts as facts_list
@@ -68,6 +69,7 @@ def text_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     0.5   0.25  best
      10    0.5
     """
+    head, *lines = ([printable(cell) for cell in line] for line in (head, *lines))
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 from thresher.atomic import write_whole
 from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.build_estimator import unknown_loss
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
@@ -40,7 +40,7 @@ def compare(options: CompareOptions) -> int:
         path = options.checkpoint
         saved = path is not None and os.path.exists(path)
         advice = f"; finished work is in {path}; the same command continues from it"
-        print(f"interrupted{advice if saved else ''}", file=sys.stderr)
+        show(f"interrupted{advice if saved else ''}", error=True)
         return 130
     finally:
         lines.close()
@@ -58,7 +58,7 @@ def _compare(options: CompareOptions, lines: ComparisonLines) -> None:
     train, test = _source(options, options.data), None
     if task == "classification":
         options = with_word_classes(
-            options, train, lambda note: None if options.quiet else print(note, file=sys.stderr)
+            options, train, lambda note: None if options.quiet else show(note, error=True)
         )
     if options.test:
         reading = dict(options.reading)
@@ -140,12 +140,12 @@ def _report(options: CompareOptions, found: Comparison, seconds: float) -> None:
     if options.quiet:
         return
     about = found.about
-    print(found.table())
-    print(
+    show_lines(found.table())
+    show(
         f"{about['training rows']:,} training rows, {about['test rows']:,} test rows, "
         f"{about['columns']:,} columns; {about['folds']} folds, {about['orders']} orders; "
         f"{duration(seconds)}"
     )
     for what, name in (("results", options.output), ("page", options.html)):
         if name is not None:
-            print(f"{what} -> {name}")
+            show(f"{what} -> {name}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from thresher.cli.render.output import show
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.scan import scan
 from thresher.data.writing import WRITTEN, format_of, write
@@ -24,8 +24,8 @@ def convert(files: Sequence[str], to: str | None, reading: dict[str, Any], quiet
     source.refuse_outputs(output)
     for note in source.notes:
         if not quiet:
-            print(note, file=sys.stderr)
+            show(note, error=True)
     rows = write(source, output, to, at_end=lambda: warn_of_bad_lines(source))
     if not quiet:
-        print(f"{rows:,} rows -> {output} ({to})", file=sys.stderr)
+        show(f"{rows:,} rows -> {output} ({to})", error=True)
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 from thresher.atomic import clear_leftovers
@@ -11,6 +10,7 @@ from thresher.cli.options.parsed import DiscoverOptions
 from thresher.cli.options.values import bytes_of, classes_of, seconds_of
 from thresher.cli.render.discovery_progress import DiscoveryProgress
 from thresher.cli.render.discovery_result import DiscoveryResult
+from thresher.cli.render.output import show
 from thresher.cli.render.progress import warnings_shown
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.make_cache import cached
@@ -53,10 +53,10 @@ def discover(options: DiscoverOptions) -> int:
             )
     except Interrupted as stop:
         observer.close()
-        print(
+        show(
             f"interrupted after {stop.examples:,} rows; the checkpoint is {options.checkpoint}; "
             f"--resume continues from it",
-            file=sys.stderr,
+            error=True,
         )
         return 130
     except LabelError as error:

@@ -8,10 +8,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import DataError, ParameterError
 from thresher.model.history import least_valid_loss
 from thresher.model.model import Model, load
+from thresher.printable import printable
 
 
 def inspect(
@@ -32,9 +34,10 @@ def inspect(
     text = _text(model, top, why, label, as_json)
     if html is not None:
         _write_page(model, file, html, data)
-    print(text)
+    show_lines(text)
     if html is not None and not as_json:
-        print(f"\npage -> {html}")
+        show()
+        show(f"page -> {html}")
     return 0
 
 
@@ -95,11 +98,12 @@ def summary(model: Model) -> dict[str, Any]:
 
 def _table(features: list[Any]) -> str:
     labelled = any(feature.label is not None for feature in features)
-    width = max(7, *(len(str(feature.name)) for feature in features))
+    names = [printable(feature.name) for feature in features]
+    width = max(7, *map(len, names))
     lines = [f"{'feature':<{width}}  {'weight':>12}" + ("  class" if labelled else "")]
-    for feature in features:
-        line = f"{feature.name!s:<{width}}  {feature.weight:>+12.6g}"
-        lines.append(line + (f"  {feature.label}" if labelled else ""))
+    for feature, name in zip(features, names, strict=True):
+        line = f"{name:<{width}}  {feature.weight:>+12.6g}"
+        lines.append(line + (f"  {printable(feature.label)}" if labelled else ""))
     return "\n".join(lines)
 
 
@@ -114,7 +118,7 @@ def _shown(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else printable(value)
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import ParameterError
 from thresher.overview import look as look_at
@@ -59,9 +60,9 @@ def look(
     if as_json:
         print(json.dumps(found.to_json(), allow_nan=False))
     elif not quiet:
-        print(found)
+        show_lines(found)
     if html is not None and not quiet:
-        print(f"page: {html}", file=sys.stderr)
+        show(f"page: {html}", error=True)
     return 0
 
 

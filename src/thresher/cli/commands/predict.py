@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import naming, written_whole
+from thresher.cli.render.output import show
 from thresher.cli.render.warning_sink import say, sink
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.scan import scan
@@ -21,6 +22,7 @@ from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
+from thresher.printable import printable
 
 KINDS = ("label", "probability", "raw")
 
@@ -33,12 +35,16 @@ def predict(
     reading: dict[str, Any],
     quiet: bool,
 ) -> int:
-    """Write predictions as the options say; return the exit code."""
+    """Write predictions as the options say; return the exit code.
+
+    Labels and tags are written as they are; only on a terminal, they are made printable.
+    """
     model = load(model_file)
     render = renderer(model, kind)
     source = scan(list(data), **reading_of(model, reading))
     source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
+    seen = output in (None, "-") and sys.stdout.isatty()
     with _opened(output, held=sink().strict) as out:
         for block, raw in model.raw_blocks(source):
             known = known or bool((raw != model.intercept).any())
@@ -47,6 +53,8 @@ def predict(
                 lines = [
                     f"{line} {tag}" if tag else line for line, tag in zip(lines, tags, strict=True)
                 ]
+            if seen:
+                lines = [printable(line) for line in lines]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
         warn_of_bad_lines(source)
@@ -57,9 +65,9 @@ def predict(
             )
     for note in source.notes:
         if not quiet:
-            print(note, file=sys.stderr)
+            show(note, error=True)
     if output is not None and not quiet:
-        print(f"{rows:,} predictions -> {output}", file=sys.stderr)
+        show(f"{rows:,} predictions -> {output}", error=True)
     return 0
 
 

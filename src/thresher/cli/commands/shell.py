@@ -12,6 +12,7 @@ from typing import Any
 from thresher.atomic import write_whole
 from thresher.cli.render.completion import SHELLS, script
 from thresher.cli.render.manual import pages
+from thresher.cli.render.output import show
 from thresher.errors import ParameterError
 
 
@@ -45,7 +46,7 @@ def man(command: str | None, folder: str | None) -> int:
         os.makedirs(place, exist_ok=True)
         for page, text in found.items():
             write_whole(os.path.join(place, f"{page}.1"), text.encode())
-        print(f"{len(found)} pages -> {place}")
+        show(f"{len(found)} pages -> {place}")
         return 0
     if not sys.stdout.isatty() or shutil.which("man") is None:
         sys.stdout.write(found[name])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 
 from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
+from thresher.cli.render.output import show
 from thresher.cli.render.progress import TrainingProgress, progress_for, warnings_shown
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import fitted_model, labels_of, specification_of
@@ -87,10 +87,10 @@ def train(options: TrainOptions) -> int:
             model = fitted_model(spec, source, **run)
     except Interrupted as stop:
         observer.close()
-        print(
+        show(
             f"interrupted after {stop.examples:,} examples; the checkpoint is "
             f"{options.checkpoint_file}; --resume continues from it",
-            file=sys.stderr,
+            error=True,
         )
         return 130
     finally:

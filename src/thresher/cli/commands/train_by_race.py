@@ -10,6 +10,7 @@ from thresher.cli.commands.train import opened
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
 from thresher.cli.render.errors import option_of
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import class_weight_of, labels_of
@@ -66,11 +67,11 @@ def train_by_race(options: TrainOptions) -> int:
     if options.html is not None:
         write_whole(options.html, page_of(race, estimator.budget_, model).encode())
     if not options.quiet and not options.json:
-        print(race.table())
-        print(f"{race.chosen.name}: {race.chosen.why}")
+        show_lines(race.table())
+        show(f"{race.chosen.name}: {race.chosen.why}")
     report(options, model, source, time.perf_counter() - began, observer.mean_loss)
     if options.html is not None and not options.quiet and not options.json:
-        print(f"page -> {options.html}")
+        show(f"page -> {options.html}")
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import stages_of
 from thresher.cli.render.errors import OTHER_LABELS, TWO_CLASSES
+from thresher.cli.render.output import show
 from thresher.cli.render.progress import progress_for, warnings_shown
 from thresher.cli.render.stage_progress import StageTable
 from thresher.cli.render.training_result import report
@@ -80,7 +81,7 @@ def train_on_cluster(options: TrainOptions) -> int:
             if folder
             else "there is no checkpoint, because --checkpoint FOLDER was not given"
         )
-        print(f"interrupted after stage {table.stage}; {advice}", file=sys.stderr)
+        show(f"interrupted after stage {table.stage}; {advice}", error=True)
         return 130
     model = estimator.model_
     table.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -13,6 +12,7 @@ from thresher.cli.options.grid import grid_of
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import task_of
 from thresher.cli.options.values import bytes_of
+from thresher.cli.render.output import show
 from thresher.cli.render.progress import TrainingProgress, progress_for, warnings_shown
 from thresher.cli.render.search_progress import SearchTable
 from thresher.cli.render.search_result import SearchResult
@@ -40,7 +40,7 @@ def tune(options: TuneOptions) -> int:
     try:
         _tune(options)
     except KeyboardInterrupt:  # no file is left half written
-        print("interrupted", file=sys.stderr)
+        show("interrupted", error=True)
         return 130
     return 0
 
@@ -85,7 +85,7 @@ def _tune(options: TuneOptions) -> None:
 
 def _printer(quiet: bool) -> Callable[[str], None]:
     """Return a function that prints a note on standard error."""
-    return lambda note: None if quiet else print(note, file=sys.stderr)
+    return lambda note: None if quiet else show(note, error=True)
 
 
 # ---- before rows are read ------------------------------------------------------------------------

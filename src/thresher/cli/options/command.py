@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from thresher.cli.render.output import show, show_lines
 
 # Of click, which newer versions of typer bring along.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -103,7 +104,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            show("interrupted", error=True)
             raise typer.Exit(130) from None
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
@@ -112,10 +113,10 @@ class Commands(TyperGroup):
         try:
             code = super().main(*args, **kwargs)
         except UsageError as error:
-            print(usage_message(error), file=sys.stderr)
+            show_lines(usage_message(error), error=True)
             code = 2
         except ClickError as error:
-            print(str(error), file=sys.stderr)
+            show(error, error=True)
             code = 1
         raise SystemExit(code or 0)
 

@@ -12,6 +12,7 @@ from thresher.cli.render.texts import as_json, duration
 from thresher.comparison import CompareProgress
 from thresher.comparison.measures import MEASURES
 from thresher.comparison.result import RuleResult, measure_text
+from thresher.printable import printable
 
 _TICK_SECONDS = 1.0  # between two updates of the time on a terminal
 _LINE_SECONDS = 10.0  # longest time without a line, if the output is not a terminal
@@ -84,7 +85,7 @@ class ComparisonLines:
         start = "\r\x1b[K" if self._open else ""
         if not ends:  # a wrapped line could not be overwritten
             text = text[: shutil.get_terminal_size()[0] - 1]
-        print(f"{start}{text}", end="\n" if ends else "", file=sys.stderr, flush=True)
+        print(f"{start}{printable(text)}", end="\n" if ends else "", file=sys.stderr, flush=True)
         self._open, self._line_at = not ends, time.monotonic()
 
     def _place(self, progress: CompareProgress) -> str:

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from thresher.cli.render.output import show
 from thresher.cli.render.progress import TrainingProgress
 from thresher.cli.steps.stop_signal import StopSignal
 from thresher.discovery import DiscoveryWarning
@@ -69,7 +70,7 @@ class DiscoveryProgress(TrainingProgress):
 
     def _print(self, text: str) -> None:
         self.close()
-        print(text, file=sys.stderr, flush=True)
+        show(text, error=True)
 
     def close(self) -> None:
         """Erase the line that is being overwritten."""

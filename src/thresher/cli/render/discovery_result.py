@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from typing import Any
 
 from thresher.atomic import written_whole
 from thresher.cli.options.parsed import DiscoverOptions
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import duration
 from thresher.cli.render.warning_sink import say
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
@@ -20,6 +20,7 @@ from thresher.discovery.joint_fit import MOST
 from thresher.discovery.page import page_of
 from thresher.discovery.summary import legend, outcome, selected_groups, shown_findings, table_of
 from thresher.errors import ParameterError
+from thresher.printable import printable
 from thresher.report.search_results import text_table
 
 _SHOWN = 30  # lines of the printed table, if --top is not given
@@ -105,23 +106,28 @@ class DiscoveryResult:
         decision, options = self.discovery.decision_, self.options
         if not options.quiet:
             self._table()
-            print(outcome(self.discovery))
+            show(outcome(self.discovery))
             for result, title in (("fine", "checked, and fine"), ("not checked", "not checked")):
                 found = [check for check in decision.checks if check.result == result]
                 if found:
-                    print(f"\n{title}:")
+                    show()
+                    show(f"{title}:")
                     width = max(len(check.name) for check in found)
-                    print("\n".join(f"  {c.name:<{width}}  {c.message}" for c in found))
-            print(f"\n{self._run()}")
+                    for c in found:
+                        show(f"  {c.name:<{width}}  {c.message}")
+            show()
+            show(self._run())
         if self.lacks_model:
-            print(
+            show(
                 f"no model is written to {options.model}: {len(self.discovery.selected_):,} "
                 f"features are selected, and at most {MOST:,} can be fitted together; use a "
                 f"smaller --fdr",
-                file=sys.stderr,
+                error=True,
             )
         for sentence in self.sentences:
-            print(f"\n{sentence}" if not options.quiet else sentence)
+            if not options.quiet:
+                show()
+            show_lines(sentence)
         if not options.quiet:
             self._files()
 
@@ -133,23 +139,23 @@ class DiscoveryResult:
                 [f"{g['features']:,}", f"{g['strength']:.1f}", f"{g['q']:.2g}", str(g["group"])]
                 for g in groups
             ]
-            print(text_table(["features", "strength", "q", "group"], lines[:_SHOWN]))
+            show_lines(text_table(["features", "strength", "q", "group"], lines[:_SHOWN]))
             self._more(lines)
-            print()
+            show()
         found = shown_findings(self.discovery, options.top)
         if not found or (groups and options.top is None):
             return
         classes = decision.classes
         several = classes is not None and len(classes) > 2
         shown = found[: options.top or _SHOWN]
-        print(table_of(shown, several))
+        show_lines(table_of(shown, several))
         if options.top is None:
             self._more(found)
-        print(textwrap.fill(legend(self.discovery, shown), 100) + "\n")
+        show_lines(textwrap.fill(printable(legend(self.discovery, shown)), 100) + "\n")
 
     def _more(self, lines: Sequence[Any]) -> None:
         if len(lines) > _SHOWN:
-            print(f"... and {len(lines) - _SHOWN:,} more; --csv FILE writes all")
+            show(f"... and {len(lines) - _SHOWN:,} more; --csv FILE writes all")
 
     def _run(self) -> str:
         decision = self.discovery.decision_
@@ -164,4 +170,4 @@ class DiscoveryResult:
         words = {"--html": "page", "--json": "JSON", "--csv": "CSV", "--model": "model"}
         for option, path in self.options.results.items():
             if path is not None and not (option == "--model" and self.lacks_model):
-                print(f"{words[option]} -> {path}")
+                show(f"{words[option]} -> {path}")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from thresher.cli.render.output import show
 from thresher.cli.render.texts import as_json
 from thresher.cli.render.warning_sink import sink
 from thresher.cli.steps.stop_signal import StopSignal
@@ -92,7 +93,7 @@ class QuietProgress(TrainingProgress):
     def show_event(self, event: str, facts: dict[str, Any]) -> None:
         """Print a warning."""
         if event == "warning":
-            print(f"warning: {facts['message']}", file=sys.stderr)
+            show(f"warning: {facts['message']}", error=True)
 
 
 class JsonProgress(TrainingProgress):

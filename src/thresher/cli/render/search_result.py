@@ -12,6 +12,7 @@ from typing import Any
 from thresher._version import __version__
 from thresher.atomic import written_whole
 from thresher.cli.options.parsed import TuneOptions
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import as_json, counted
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
@@ -148,19 +149,19 @@ class SearchResult:
             return
         if options.quiet:
             return
-        print(text_table(*cells_of(self.frontier, self.settings)))
-        print()
-        print(text_chart(self.frontier))
-        print()
+        show_lines(text_table(*cells_of(self.frontier, self.settings)))
+        show()
+        show_lines(text_chart(self.frontier))
+        show()
         tried = counted(len(self.points), "combination")
-        print(
+        show(
             f"{self.search.rows:,} rows, {self.scored}; {tried}, {counted(self.models, 'model')} "
             f"in {self.seconds:.2f} s"
         )
         kind = "sparsest" if options.sparsest else "best"
-        print(f"{kind}: {self._dot_text(kept)} -> {options.model}")
+        show(f"{kind}: {self._dot_text(kept)} -> {options.model}")
         if options.html is not None:
-            print(f"page -> {options.html}")
+            show(f"page -> {options.html}")
 
     def _as_json(self, options: TuneOptions, kept: int) -> None:
         for number, dot in enumerate(self.frontier.dots):

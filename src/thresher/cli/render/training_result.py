@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thresher.cli.options.parsed import TrainOptions
+from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import as_json
 from thresher.cli.steps.final_warnings import collisions_of
 from thresher.data.source import Source
@@ -49,15 +50,15 @@ def report(
         return
     if folded is not None:
         if folded.suggested_bits <= folded.bits:  # else there was a warning
-            print(folded)
+            show(folded)
     elif source.distinct is not None:
-        print(f"about {source.distinct:,} different features")
+        show(f"about {source.distinct:,} different features")
     if silent is not None:
-        print(silent)
+        show(silent)
     for certificate in model.certificates[:_CERTIFICATES]:
-        print(certificate)
+        show_lines(certificate)
     mean = "" if loss is None else f", mean progressive loss {loss:.5f}"
-    print(
+    show(
         f"{examples:,} examples in {seconds:.2f} s{mean}, {model.nnz:,} nonzero weights -> "
         f"{options.model}"
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from thresher.cli.render.errors import shell_message
+from thresher.cli.render.output import show
 from thresher.cli.render.texts import as_json
 
 
@@ -55,7 +55,7 @@ class WarningSink:
         if self.events:
             print(as_json({"event": "warning", "message": text}), flush=True)
         else:
-            print(f"warning: {text}", file=sys.stderr, flush=True)
+            show(f"warning: {text}", error=True)
 
 
 _current = WarningSink()

@@ -1,0 +1,49 @@
+"""Text of strangers, such as names of features and files, made safe to show on a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["printable"]
+
+# Control characters (C0, C1 and DEL), format characters (among them those that change the direction
+# of writing), lone surrogates, and separators of lines and paragraphs.
+_ESCAPED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_JOINERS = "\u200c\u200d"  # format characters within words of some languages, and within emoji
+
+
+def printable(text: object, keep: str = "") -> str:
+    r"""Return a text with every character visible that could control a terminal.
+
+    Such characters become escape sequences of Python, such as ``\x1b``. A backslash stays as it is:
+    the result is for people, not for programs.
+
+    Parameters
+    ----------
+    text : object
+        A text, or an object whose text is meant.
+    keep : str
+        Characters to keep, such as a line feed in a text of several lines.
+
+    Examples
+    --------
+    >>> from thresher.printable import printable
+    >>> print(printable("caf\xe9"), printable("\x1b[2Jprice\u202e"))
+    café \x1b[2Jprice\u202e
+    """
+    words = str(text)
+    if words.isprintable():
+        return words
+    return "".join(
+        letter if letter in keep or not _controls(letter) else _escape(letter) for letter in words
+    )
+
+
+def _controls(letter: str) -> bool:
+    if letter.isprintable() or letter in _JOINERS:
+        return False
+    return unicodedata.category(letter) in _ESCAPED
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()

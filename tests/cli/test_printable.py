@@ -1,0 +1,168 @@
+"""Names of strangers reach the terminal with all control characters escaped."""
+
+import re
+import unicodedata
+
+import numpy as np
+import pytest
+
+from support.terminals import on_pipe, on_terminal
+from thresher import FTRLClassifier
+from thresher.model.model import Model
+from thresher.printable import printable
+
+CONTROLS = [*range(0x20), *range(0x7F, 0xA0)]  # C0, DEL, C1
+DIRECTIONS = [0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+OTHERS = [0xAD, 0x2028, 0x2029, 0x2060, 0xFEFF, 0xE0041]
+EVERY = "".join(map(chr, [*CONTROLS, *DIRECTIONS, *OTHERS]))
+IN_FILES = "".join(c for c in EVERY if c not in "\0\n\r\t")  # a cell of a file may have these
+TITLE = "\x1b]0;owned\x07\x1b[2J"
+
+# What our own display of progress prints: to erase lines, and to move up.
+OWN = re.compile(rb"\x1b\[K|\x1b\[J|\x1b\[\d+A|\r\n|\r|\n")
+
+
+def dangerous(found):
+    """Return the characters that a command may not print."""
+    text = OWN.sub(b"", found).decode()
+    return sorted({c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")})
+
+
+@pytest.fixture(params=[on_pipe, on_terminal], ids=["pipe", "terminal"])
+def run(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files whose names, columns, cells, features and tags have all control characters."""
+    folder = tmp_path_factory.mktemp("printable") / f"folder{TITLE}"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    strong, weak = f"a{IN_FILES}{TITLE}", f"b{IN_FILES}"
+    lines = []
+    for number in range(300):
+        word = strong if number % 2 else weak
+        noise = f"n{rng.integers(20)}"
+        lines.append(f"{1 if number % 2 else -1} 'tag{TITLE}|s{TITLE} {word} {noise}\n")
+    (folder / "rows.vw").write_text("".join(lines).replace("\x0b", "").replace("\x0c", ""))
+    head = f'"c{IN_FILES}",number,"label{TITLE}"\n'
+    cells = [
+        f'"x{IN_FILES}{n % 3}",{rng.normal() + n % 2},"{"yes" if n % 2 else "no"}{IN_FILES}"\n'
+        for n in range(200)
+    ]
+    (folder / "rows.csv").write_text(head + "".join(cells))
+    (folder / "bad.csv").write_text(f"number,y\n1,0\n2,1\n{IN_FILES},1\n" + "1,0\n2,1\n" * 50)
+    (folder / "bad.svm").write_text(f"1 1:1\n-1 2:1\n1 3:{TITLE}{IN_FILES}\n")
+    X = rng.normal(size=(100, 3))
+    model = FTRLClassifier().fit(X, np.where(X[:, 0] > 0, f"no{EVERY}", f"yes{EVERY}")).model_
+    names = {0: f"first{EVERY}", 1: "\ud800lone", 2: f"third\nline{EVERY}"}
+    Model.save(model.__class__(**{**vars(model), "names": names}), folder / "model.thresher")
+    (folder / "numbers.svm").write_text("0 1:1 2:1\n0 1:-1 3:2\n")
+    return folder
+
+
+def escaped(found):
+    return rb"\x1b]0;owned\x07\x1b[2J" in found
+
+
+def test_every_character_is_escaped():
+    assert printable(EVERY).isprintable()
+    assert printable("\x1b\x7f\x9b\u202e\ud800\U000e0041") == r"\x1b\x7f\x9b\u202e\ud800\U000e0041"
+    assert printable("a\tb\n", keep="\n") == "a\\tb\n"
+    kept = "näïve 日本語 \\d \u0645\u06cc\u200c\u062e 👩\u200d🔬 1\xa0000"
+    assert printable(kept) == kept
+
+
+@pytest.mark.parametrize("more", [(), ("--why", f"unknown{TITLE}")], ids=["top", "why"])
+def test_inspect(folder, run, more):
+    code, found = run("inspect", folder / "model.thresher", *more)
+    assert code == bool(more)
+    assert not dangerous(found)
+    assert rb"\x1b" in found
+
+
+def test_a_name_takes_one_line(folder):
+    _, found = on_pipe("inspect", folder / "model.thresher")
+    assert sum(line.startswith((b"first", b"third", b"line")) for line in found.splitlines()) == 2
+
+
+@pytest.mark.parametrize("file", ["rows.csv", "rows.vw", "bad.csv", "bad.svm"])
+def test_look(folder, run, file):
+    _, found = run("look", folder / file)
+    assert not dangerous(found)
+    assert escaped(found)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "rows.vw"],
+        ["train", "rows.csv", "--label", f"label{TITLE}"],
+        ["train", "bad.csv", "--label", "y"],
+        ["train", "bad.svm"],
+        ["train", "bad.svm", "--on-bad-line", "skip"],
+        ["train", "absent.svm"],
+        ["train", "rows.csv", "--label", f"none{TITLE}"],
+        ["train", "rows.vw", "--rule", TITLE],
+        ["train", "rows.vw", f"--option{TITLE}"],
+        ["tune", "rows.csv", "--label", f"label{TITLE}", "--grid", "l1=0.1,1", "--rule", "ftrl"],
+    ],
+    ids=lambda arguments: "-".join(a for a in arguments if a.isprintable()),
+)
+def test_commands_that_write_a_model(folder, run, arguments, tmp_path):
+    command, file, *more = arguments
+    model = tmp_path / f"model{TITLE}"
+    _, found = run(command, folder / file, *more, "-m", model)
+    assert not dangerous(found)
+    assert escaped(found)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "rows.vw", "--rules", "ftrl", "--orders", "1"],
+        ["discover", "rows.vw", "--top", "5"],
+        ["discover", "rows.csv", "--label", f"label{TITLE}", "--classes", "a,b"],
+        ["discover", "rows.vw", "--why", f"s{TITLE}^n1"],
+        [TITLE],
+    ],
+    ids=lambda arguments: "-".join(a for a in arguments if a.isprintable()),
+)
+def test_other_commands(folder, run, arguments, tmp_path):
+    command, *more = arguments
+    page = ["--html", tmp_path / f"page{TITLE}"] if command in ("compare", "discover") else []
+    _, found = run(command, *(folder / a if "rows" in a or "bad" in a else a for a in more), *page)
+    assert not dangerous(found)
+    assert escaped(found)
+
+
+def test_convert(folder, run, tmp_path):
+    code, found = run("convert", folder / "rows.vw", tmp_path / f"rows{TITLE}.cache")
+    assert code == 0
+    assert not dangerous(found)
+    assert escaped(found)
+
+
+def test_predict_escapes_labels_only_on_a_terminal(folder, tmp_path):
+    """Predictions are data: programs and files get the labels as they are."""
+    arguments = ["predict", folder / "model.thresher", folder / "numbers.svm"]
+    code, found = on_terminal(*arguments)
+    assert code == 0
+    assert not dangerous(found)
+    assert rb"\x1b" in found
+    code, raw = on_pipe(*arguments)
+    assert code == 0
+    assert set(CONTROLS) <= set(map(ord, raw.decode()))
+    _, told = on_terminal(*arguments, "-o", tmp_path / f"out{TITLE}")
+    assert not dangerous(told)
+    assert (tmp_path / f"out{TITLE}").read_bytes() == raw
+
+
+def test_predict_errors(folder, run, tmp_path):
+    code, found = run(
+        "predict", folder / "model.thresher", folder / "bad.svm", "-o", tmp_path / "o"
+    )
+    assert code == 1
+    assert not dangerous(found)
+    assert escaped(found)
