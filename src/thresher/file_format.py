@@ -7,13 +7,50 @@ additional entry. Every version reads all formats up to its own.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher._version import __version__
 
 EARLY = "0.1.0 or earlier"  # these versions did not write their version
+
+
+class RepeatedEntryError(ValueError):
+    """A description has two values for one entry: other programs may read the other one."""
+
+
+def description_of(path: str, text: str) -> Any:
+    """Return the description of a safetensors file; no entry of its header may occur twice.
+
+    Parameters
+    ----------
+    path : str
+        The file; `safetensors.safe_open` has checked the sizes in it.
+    text : str
+        The description, in JSON.
+
+    Raises
+    ------
+    RepeatedEntryError
+        An entry occurs twice.
+    ValueError
+        The description is not JSON.
+    """
+    with open(path, "rb") as file:
+        header = file.read(int.from_bytes(file.read(8), "little"))
+    json.loads(header, object_pairs_hook=_without_repeats)
+    return json.loads(text, object_pairs_hook=_without_repeats)
+
+
+def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in found if names.count(name) > 1)
+        raise RepeatedEntryError(f"the entry {repeated[:40]!r} occurs twice")
+    return found
 
 
 def writer_of(about: Mapping[str, Any]) -> str:

@@ -55,6 +55,10 @@ def column_of(
                 f"no feature with nonzero weight is named {feature!r}; names of other features are "
                 f"not stored: pass names=, or the number of the column"
             )
+        if len(found) > 1:
+            raise ValueError(
+                f"{len(found)} features are named {feature!r}: pass the number of the column"
+            )
         return found[0]
     if isinstance(feature, bool) or not isinstance(feature, numbers.Integral):
         raise TypeError(f"feature must be a name or the number of a column; got {feature!r}")

@@ -29,7 +29,7 @@ from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
-from thresher.file_format import check_format
+from thresher.file_format import RepeatedEntryError, check_format, description_of
 from thresher.losses import LOSSES
 from thresher.model import name_tensors
 from thresher.model.evidence import MORE_TENSORS, Evidence
@@ -49,6 +49,8 @@ _TENSORS = {
 }
 # Types of labels: strings of up to 99,999 letters, integers, floats, booleans, and objects.
 _CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
+# All strings of an array take as much memory as the longest one: a small file could ask for much.
+_CLASS_BYTES, _BYTES_PER_LETTER = 1 << 26, 256
 
 
 def write(model: Model, path: str | PathLike[str]) -> None:
@@ -114,7 +116,9 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         if text is None:
             raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")
         try:
-            about = json.loads(text)
+            about = description_of(path, text)
+        except RepeatedEntryError:
+            raise
         except ValueError as error:  # not JSON, or a number of thousands of digits
             raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
         if not isinstance(about, dict):
@@ -149,7 +153,6 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
     parameters = about["parameters"]
     if not isinstance(parameters, dict) or _writable(parameters) != parameters:
         raise ValueError("its parameters cannot be read")
-    _check_classes(about, outputs)
 
 
 def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None:
@@ -172,12 +175,13 @@ def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None
         raise ValueError("a weight is not finite")
 
 
-def _check_classes(about: Mapping[str, Any], outputs: int) -> None:
+def _classes_of(about: Mapping[str, Any], outputs: int) -> NDArray[Any] | None:
+    """Return the classes; raise ValueError if `write` would not have written them."""
     classes, kind = about["classes"], about["classes_dtype"]
     if classes is None:
         if outputs != 1:
             raise ValueError(f"it has {outputs} outputs but no classes")
-        return
+        return None
     if not isinstance(classes, list) or not isinstance(kind, str) or not _CLASSES.fullmatch(kind):
         raise ValueError("its classes cannot be read")
     if not all(isinstance(label, str | int | float) for label in classes):
@@ -185,6 +189,16 @@ def _check_classes(about: Mapping[str, Any], outputs: int) -> None:
     several = outputs > 1 or about["parameters"].get("multilabel")
     if len(classes) != (outputs if several else 2):
         raise ValueError(f"it has {len(classes)} classes and {outputs} outputs")
+    size, written = np.dtype(kind).itemsize * len(classes), sum(len(str(one)) for one in classes)
+    if size > max(_CLASS_BYTES, _BYTES_PER_LETTER * written):
+        raise ValueError(f"its classes would take {size:,} bytes, for {written:,} letters")
+    found = np.array(classes, np.dtype(kind))
+    known = found.tolist()
+    if any(label != label for label in known):
+        raise ValueError("a class is not a number (NaN)")
+    if len(set(known)) < len(known):
+        raise ValueError("a class occurs twice")
+    return found
 
 
 def _is_count(value: Any, end: int) -> bool:
@@ -192,14 +206,13 @@ def _is_count(value: Any, end: int) -> bool:
 
 
 def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Model:
-    classes = about["classes"]
     return Model(
         indptr=tensors["indptr"],
         indices=tensors["indices"],
         weights=tensors["weights"],
         intercept=tensors["intercept"],
         n_features=about["n_features"],
-        classes=None if classes is None else np.array(classes, np.dtype(about["classes_dtype"])),
+        classes=_classes_of(about, len(tensors["intercept"])),
         loss=about["loss"],
         parameters=about["parameters"],
         history=[
@@ -233,7 +246,12 @@ def _names(tensors: Mapping[str, NDArray[Any]]) -> dict[int, str] | None:
 
 def _early_names(pairs: Any) -> dict[int, str] | None:
     """Return the names from a file of format 1."""
-    return None if pairs is None else {int(key): str(name) for key, name in pairs}
+    if pairs is None:
+        return None
+    found = {int(key): str(name) for key, name in pairs}
+    if len(found) < len(pairs):
+        raise ValueError("a feature has two names")
+    return found
 
 
 def _row(record: Progress) -> tuple[float, ...]:

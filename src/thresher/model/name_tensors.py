@@ -34,7 +34,10 @@ def from_tensors(tensors: Mapping[str, NDArray[Any]]) -> dict[int, bytes]:
     if len(named) != len(ends) or last != len(text) or (ends < starts).any() or (starts < 0).any():
         raise ValueError("the arrays of its names do not match")
     content = text.tobytes()
-    return {
+    found = {
         feature: content[start:end]
         for feature, start, end in zip(named.tolist(), starts.tolist(), ends.tolist(), strict=True)
     }
+    if len(found) < len(named):
+        raise ValueError("a feature has two names")
+    return found

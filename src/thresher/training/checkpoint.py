@@ -21,7 +21,7 @@ from safetensors.numpy import save as to_bytes
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.errors import ModelFileError
-from thresher.file_format import check_format, writer_of
+from thresher.file_format import RepeatedEntryError, check_format, description_of, writer_of
 from thresher.model import name_tensors
 
 FORMAT = 1
@@ -116,7 +116,7 @@ def read(path: str | PathLike[str]) -> TrainingCheckpoint:
             text = (file.metadata() or {}).get(_KEY)
             if text is None:
                 raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")
-            about = json.loads(text)
+            about = description_of(path, text)
             check_format(path, about, FORMAT, ModelFileError)
             checkpoint = TrainingCheckpoint(
                 about["about"],
@@ -132,6 +132,8 @@ def read(path: str | PathLike[str]) -> TrainingCheckpoint:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
     except SafetensorError as error:
         raise ModelFileError(f"{path}: not a checkpoint, or cut short ({error})") from error
+    except RepeatedEntryError as error:
+        raise ModelFileError(f"{path}: damaged: {error}") from error
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise

@@ -1,0 +1,153 @@
+"""Files with a correct checksum that nobody would write: small ones may not take much memory."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import thresher
+from fuzzing.targets import Safetensors, sealed_model
+from thresher import FTRLClassifier, ModelFileError
+from thresher.training.checkpoint import TrainingCheckpoint, read
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+MODEL = FTRLClassifier(l1=0.01).fit(X, X[:, 0] > 0).model_.named(["a", "b", "c", "d"])
+
+
+def written(path, outputs=3, **about):
+    """Write a model with `outputs` outputs, and these entries in its description."""
+    made = replace(
+        MODEL,
+        indptr=np.zeros(outputs + 1, np.int64),
+        indices=np.zeros(0, np.uint64),
+        weights=np.zeros(0),
+        intercept=np.zeros(outputs),
+        classes=np.arange(outputs),
+    )
+    made.save(path)
+    parts = Safetensors(path.read_bytes())
+    parts.about |= about
+    path.write_bytes(sealed_model(parts.pack()))
+    return path
+
+
+# Loads a file with at most 512 MB more than Python has. Prints the error, and the growth in MB.
+LOAD = """
+import resource, sys, thresher
+resident = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+before = resident()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**29, size + 2**29))
+try:
+    thresher.load(sys.argv[1])
+except thresher.ModelFileError as error:
+    print(error)
+print(resident() - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("outputs", "classes"),
+    [
+        (2000, [str(label) for label in range(2000)]),
+        (50_000, [*map(str, range(49_999)), "x" * 99_999]),
+    ],
+    ids=["wider than its labels", "one long label"],
+)
+def test_the_width_of_labels_is_bounded_by_the_file(tmp_path, outputs, classes):
+    path = written(tmp_path / "m", outputs, classes=classes, classes_dtype="<U99999")
+    assert path.stat().st_size < 2_000_000
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, path], capture_output=True, text=True, check=True
+    )
+    message, growth = done.stdout.splitlines()
+    assert message.startswith(f"{path}: damaged: its classes would take ")
+    assert int(growth) < 100
+
+
+def test_long_and_short_labels_are_kept(tmp_path):
+    """The labels of a model may be of very different lengths, and narrower than their type."""
+    labels = np.array([*map(str, range(2000)), "x" * 5000], "<U8000")
+    X, y = np.random.default_rng(0).normal(size=(2001, 3)), labels
+    model = FTRLClassifier().fit(X, y).model_
+    model.save(tmp_path / "m")
+    found = thresher.load(tmp_path / "m").classes
+    assert found.dtype == labels.dtype
+    np.testing.assert_array_equal(found, np.unique(labels))
+
+
+@pytest.mark.parametrize(
+    ("message", "about"),
+    [
+        ("a class occurs twice", {"classes": ["a", "b", "a"], "classes_dtype": "<U1"}),
+        ("a class occurs twice", {"classes": ["aa", "ab", "b"], "classes_dtype": "<U1"}),
+        ("a class occurs twice", {"classes": [0.25, 0.5, 1], "classes_dtype": "<i8"}),
+        ("a class occurs twice", {"classes": [1, True, "a"], "classes_dtype": "|O"}),
+        ("NaN", {"classes": [1.0, float("nan"), 2.0], "classes_dtype": "<f8"}),
+        ("NaN", {"classes": ["a", float("nan"), 2.0], "classes_dtype": "|O"}),
+    ],
+)
+def test_classes_must_differ(tmp_path, message, about):
+    path = written(tmp_path / "m", **about)
+    with pytest.raises(ModelFileError, match=message):
+        thresher.load(path)
+
+
+def with_header(path, change, key=None):
+    """Change the text of the header of a file, or of its description."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    text = content[8 : 8 + size].decode()
+    if key is not None:
+        header = json.loads(text)
+        header["__metadata__"][key] = change(header["__metadata__"][key])
+        text = json.dumps(header)
+    else:
+        text = change(text)
+    path.write_bytes(len(text).to_bytes(8, "little") + text.encode() + content[8 + size :])
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "place", "more"),
+    [
+        ("loss", "thresher", "{", '"loss": "squared", '),
+        ("l1", "thresher", '"parameters": {', '"l1": 5, '),
+        ("thresher", None, '"__metadata__":{', '"thresher":"{}",'),
+    ],
+)
+def test_no_entry_of_a_model_occurs_twice(tmp_path, name, key, place, more):
+    MODEL.save(path := tmp_path / "m")
+    with_header(path, lambda text: text.replace(place, place + more, 1), key)
+    with pytest.raises(ModelFileError, match=f"damaged: the entry '{name}' occurs twice"):
+        thresher.load(path)
+
+
+def test_no_entry_of_a_checkpoint_occurs_twice(tmp_path):
+    path = tmp_path / "c"
+    TrainingCheckpoint({"rule": "ftrl"}, [b"state"]).write(path)
+    assert read(path).about == {"rule": "ftrl"}
+    with_header(path, lambda text: text.replace("{", '{"states": 0, ', 1), "thresher-checkpoint")
+    with pytest.raises(ModelFileError, match="damaged: the entry 'states' occurs twice"):
+        read(path)
+
+
+def test_a_feature_has_one_name(tmp_path):
+    MODEL.save(path := tmp_path / "m")
+    parts = Safetensors(path.read_bytes())
+    begin, end = parts.header["named"]["data_offsets"]
+    named = np.frombuffer(parts.tensors[begin:end], np.uint64).copy()
+    named[1] = named[0]
+    parts.tensors = parts.tensors[:begin] + named.tobytes() + parts.tensors[end:]
+    path.write_bytes(sealed_model(parts.pack()))
+    with pytest.raises(ModelFileError, match="a feature has two names"):
+        thresher.load(path)
+
+
+def test_a_name_of_two_features_is_ambiguous():
+    named = MODEL.named(["a", "a", "c", "d"])
+    assert named.why("c").feature == "c"
+    with pytest.raises(ValueError, match="2 features are named 'a': pass the number"):
+        named.why("a")
