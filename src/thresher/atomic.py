@@ -6,6 +6,7 @@ import contextlib
 import errno
 import glob
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -92,6 +93,8 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a temporary file in the same folder, and rename it to the path at the end.
 
     If the body fails, the temporary file is removed and an existing file at the path is unchanged.
+    The new file has the mode and the owner of the file that it replaces; without one, the mode is
+    as the umask says.
 
     Parameters
     ----------
@@ -107,6 +110,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     try:
         handle, unnamed = _opened(path, temporary)
         with os.fdopen(handle, "wb") as file:
+            _keep_access(file.fileno(), path)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -150,6 +154,31 @@ def _opened(path: str, temporary: str) -> tuple[int, bool]:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
                 raise type(error)(error.errno, error.strerror, temporary) from None
     return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), False
+
+
+def _keep_access(handle: int, path: str) -> None:
+    """Give an open file the owner, the group and the mode of the file at a path, if there is one.
+
+    Only the superuser can keep the owner, and only members can keep a group. If the group is not
+    kept, the new group may do no more than others.
+    """
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        return
+    mode = stat.S_IMODE(old.st_mode)
+    new = os.fstat(handle)
+    if new.st_gid != old.st_gid:
+        try:
+            os.fchown(handle, -1, old.st_gid)
+        except OSError:
+            mode &= ~0o070 | (mode & 0o007) << 3
+    if new.st_uid != old.st_uid:
+        try:
+            os.fchown(handle, old.st_uid, -1)
+        except OSError:
+            mode &= ~stat.S_ISUID
+    os.fchmod(handle, mode)  # last: a change of the owner clears bits
 
 
 def _name(handle: int, temporary: str) -> None:

@@ -3,7 +3,8 @@
 The folder is the argument `folder`, or by default the environment variable ``THRESHER_DATA``.
 Files may be plain or compressed (``.xz``, ``.bz2``, ``.gz``); those of the UCI repository may be
 in a subfolder ``uci``. Parsed sets are cached in the folder of the environment variable
-``THRESHER_CACHE``, by default ``thresher-datasets`` in the system's temporary folder.
+``THRESHER_CACHE``, by default ``thresher-datasets-N`` in the system's temporary folder, where N is
+the number of the user. Other users cannot read it.
 
 ======================================  ===================================================
 ``ad`` ``crx`` ``housing`` ``krvskp``   UCI tables, named and split in the sizes of Langford,

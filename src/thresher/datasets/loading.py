@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import warnings
 import zipfile
@@ -265,11 +266,12 @@ def _cached(name: str, split: str, paths: list[Path]) -> Parts:
     """Return the parts from the cache, or else parse the files and try to write the cache."""
     stats = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]
     digest = hashlib.sha256(repr((_CACHE_VERSION, split, stats)).encode()).hexdigest()[:16]
-    root = os.environ.get("THRESHER_CACHE") or Path(tempfile.gettempdir(), "thresher-datasets")
-    file = Path(root, f"{name}-{digest}.npz")
+    root = _cache_folder()
+    file = None if root is None else root / f"{name}-{digest}.npz"
     parts: Parts = []
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        parts, others = _read(file)
+        if file is not None:
+            parts, others = _read(file)
     if not parts:
         others = [number for number, path in enumerate(paths) if is_known(path) is False]
     for other in (paths[number] for number in others):
@@ -284,8 +286,26 @@ def _cached(name: str, split: str, paths: list[Path]) -> Parts:
     parse = spec.drawn if split == "random" and spec.drawn else spec.parse
     parts = [(_csr(x), y) for x, y in parse(paths)]
     with contextlib.suppress(OSError):  # works without a cache, too
-        _write(file, parts, others)
+        if file is not None:
+            _write(file, parts, others)
     return parts
+
+
+def _cache_folder() -> Path | None:
+    """Return the folder of the cache, which other users cannot read; None if there is none.
+
+    A folder that THRESHER_CACHE names is used as it is. The other one is in a place where all users
+    may write: it is not used if another user made it, or may write to it.
+    """
+    chosen = os.environ.get("THRESHER_CACHE")
+    folder = Path(chosen or Path(tempfile.gettempdir(), f"thresher-datasets-{os.getuid()}"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.lstat()
+    except OSError:
+        return None
+    own = stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o077
+    return folder if chosen or own else None
 
 
 def _read(file: Path) -> tuple[Parts, list[int]]:
@@ -303,7 +323,6 @@ def _write(file: Path, parts: Parts, others: list[int]) -> None:
     for i, (x, y) in enumerate(parts):
         arrays |= {f"x{i}": x.data, f"i{i}": x.indices, f"p{i}": x.indptr, f"n{i}": x.shape}
         arrays[f"y{i}"] = y
-    file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
         np.savez(Path(folder, file.name), **arrays)
         os.replace(Path(folder, file.name), file)
