@@ -150,6 +150,10 @@ class Search:
 
     # ---- models --------------------------------------------------------------------------------
 
+    def has_model(self, number: int) -> bool:
+        """Tell whether the model of all rows of a point was kept: not if it diverged."""
+        return number in self.models or (self.saved is not None and number in self.saved.models)
+
     def model_of(self, number: int) -> Model:
         """Return the model of all rows of a point; the run before may have trained it."""
         if number in self.models:
