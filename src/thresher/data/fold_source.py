@@ -115,21 +115,29 @@ class _FoldPart(SourcePart):
         bad_lines: BadLines,
         wanted: BlockRequest,
     ) -> Iterator[Block]:
-        """Yield the rows of the fold; all rows, if names are wanted."""
-        first = 0
-        for block in self.source.blocks(dtype=wanted.dtype, names=wanted.names, kinds=wanted.kinds):
-            if wanted.names is not False:
-                yield block
+        """Yield the rows of the fold; all rows, if names are wanted.
+
+        The fold of a row depends on its number, so the source is read from its beginning, and the
+        blocks before the position are left out. Positions count the blocks and rows of the source.
+        """
+        first, before = 0, 0 if after is None else after.offset
+        blocks = self.source.blocks(dtype=wanted.dtype, names=wanted.names, kinds=wanted.kinds)
+        for count, block in enumerate(blocks, 1):
+            row, first = first, first + block.rows
+            if count <= before:
                 continue
-            inside = fold_numbers(first, block.rows, self.folds) == self.fold
-            first += block.rows
+            end = Position(number, count, first)
+            if wanted.names is not False:
+                yield replace(block, end=end)
+                continue
+            inside = fold_numbers(row, block.rows, self.folds) == self.fold
             rows = np.flatnonzero(inside != self.outside)
             if len(rows):
-                yield _some_rows(block, rows, self.source.bits)
+                yield _some_rows(block, rows, self.source.bits, end)
 
 
-def _some_rows(block: Block, rows: NDArray[np.int64], bits: int | None) -> Block:
-    """Return a block of some rows."""
+def _some_rows(block: Block, rows: NDArray[np.int64], bits: int | None, end: Position) -> Block:
+    """Return a block of some rows; its end is that of the whole block."""
     native = block.native
     starts, places = _taken(np.asarray(native.starts).astype(np.int64), rows)
     labels, weights, words, sets = block.labels, block.weights, block.words, None
@@ -148,7 +156,7 @@ def _some_rows(block: Block, rows: NDArray[np.int64], bits: int | None) -> Block
     )
     words = None if words is None else words[rows]
     return _SomeRows(
-        made, block.file, block.end, words, raw=block.raw, origin=block, chosen=rows, sets=sets
+        made, block.file, end, words, raw=block.raw, origin=block, chosen=rows, sets=sets
     )
 
 

@@ -6,7 +6,6 @@ row, and a row at which a record is due, takes the way of `partial_fit`, with th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple, Self
@@ -20,6 +19,7 @@ from thresher.data.dict_rows import DictReading, DictRows, plain
 from thresher.data.labels import ArrivingClasses, Labels
 from thresher.errors import ParameterError, setting
 from thresher.estimators.linear import LinearEstimator
+from thresher.estimators.locks import lock_of
 from thresher.estimators.one_row import PREDICT
 from thresher.health.watch import DivergenceWatch
 from thresher.losses import LOSSES
@@ -34,7 +34,6 @@ from thresher.training.shared_outputs import SharedOutputs
 
 _LEARN = "learn_one"  # its key among what is cached
 _NOTHING: dict[str, Any] = {}
-_LOCK = threading.RLock()  # of rows that take the general way
 
 
 class RowLearner(NamedTuple):
@@ -100,7 +99,7 @@ class OneRowLearning(LinearEstimator):
                 if len(cached) > len(kept):
                     self._cached = {name: cached[name] for name in kept}
                 return self
-        with _LOCK:
+        with lock_of(self):
             return self._learn_one_generally(row, y, w, classes)
 
     def _learn_one_generally(self, row: Any, y: Any, w: Any, classes: Any) -> Self:

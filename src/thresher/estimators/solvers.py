@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -57,9 +57,8 @@ class WholeMatrixEstimator(LinearEstimator):
             columns = np.arange(X.shape[1]) if seen is None else seen
             eval_set = (others.matrix_of(columns), tidy(others.labels))
         self._of_columns = (source, seen)  # for messages
-        options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
         try:
-            self.fit(X, tidy(rows.labels), rows.weights, eval_set, **options)
+            self.fit(X, tidy(rows.labels), rows.weights, eval_set, names=run.names, **run.of_fit())
         finally:
             self._of_columns = None
         return self.take(of_source(self._fitted, source, seen, run.names))
@@ -82,8 +81,7 @@ class WholeMatrixEstimator(LinearEstimator):
             others = gather(valid, kinds=source.kinds)
             columns = np.arange(matrix.shape[1]) if seen is None else seen
             eval_set = (others.matrix_of(columns), others.labels)
-        options = {f.name: getattr(run, f.name) for f in fields(run) if f.name != "seed"}
-        self.fit(matrix, y, sample_weight, eval_set, **options)
+        self.fit(matrix, y, sample_weight, eval_set, names=run.names, **run.of_fit())
         self._frame_options = X.reading, X.columns
         return self.take(of_source(self._fitted, source, seen, run.names))
 

@@ -17,6 +17,7 @@ from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
 from thresher.estimators.learn_row import MatrixRowLearning
 from thresher.estimators.linear import check_source_alone
+from thresher.estimators.locks import lock_of
 from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import Specification, fit, learn_once
 from thresher.training.run_options import RunOptions
@@ -85,14 +86,15 @@ class StreamingEstimator(MatrixRowLearning):
         **prepare: Any,
     ) -> Self:
         """Learn rows once, after those of earlier calls."""
-        self._learns_on = True
-        spec, before = self._specification(), None if self._is_new() else self._fitted
-        if before is not None:
-            known = self._known_labels(spec, source)
-        given = {"classes": classes, "known": known, "multilabel": self._label_format(source)}
-        state, failure = learn_once(spec, source, before, **given, **prepare)
-        if state is not None:
-            self.take(state)
+        with lock_of(self):  # else two threads would continue from the same state
+            self._learns_on = True
+            spec, before = self._specification(), None if self._is_new() else self._fitted
+            if before is not None:
+                known = self._known_labels(spec, source)
+            given = {"classes": classes, "known": known, "multilabel": self._label_format(source)}
+            state, failure = learn_once(spec, source, before, **given, **prepare)
+            if state is not None:
+                self.take(state)
         if failure is not None:
             raise failure
         return self

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from thresher.search.grid import GridPoint
 from thresher.search.model_groups import ModelResult
 from thresher.search.progress_reporter import ProgressReporter
+from thresher.training.run_options import RunOptions
 
 
 class Finished(NamedTuple):
@@ -38,5 +39,5 @@ class Fits(ABC):
         """Return the groups of models that train together, without training them."""
 
     @abstractmethod
-    def go(self, group: Any, report: ProgressReporter) -> Iterator[Finished]:
-        """Train and score the models of a group."""
+    def go(self, group: Any, report: ProgressReporter, run: RunOptions) -> Iterator[Finished]:
+        """Train and score the models of a group; `run` has the checkpoint."""

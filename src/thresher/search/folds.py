@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,14 @@ def split_of(train: Any, test: Any, rows: int) -> Split:
     increasing = bool((np.diff(train) > 0).all())
     repeats = not increasing and len(np.unique(train)) < len(train)
     return Split(train, test, increasing, repeats)
+
+
+def splits_of(parts: Iterable[tuple[Any, Any]], rows: int) -> list[Split]:
+    """Return the splits of a splitter; raise ParameterError if there are none."""
+    splits = [split_of(train, test, rows) for train, test in parts]
+    if not splits:
+        raise ParameterError("cv: there are no splits")
+    return splits
 
 
 def _numbers(part: Any, rows: int) -> NDArray[np.int64]:

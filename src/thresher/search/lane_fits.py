@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thresher.data import nonzeros
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
+from thresher.data.read_options import Stopped
 from thresher.errors import OutOfMemoryError, setting
 from thresher.search.fits import Finished, Fits
 from thresher.search.grid import GridPoint, lanes_of, runs_of
@@ -69,14 +70,22 @@ class LaneFits(Fits):
         Largest size of all models together, in bytes.
     n_jobs : int or None
         Number of threads.
+    watched : bool
+        Whether the order of the labels was watched already, by the run that this one resumes.
     """
 
     def __init__(
-        self, estimator: Any, splits: Splits, scores: Scores, limit: int, n_jobs: int | None
+        self,
+        estimator: Any,
+        splits: Splits,
+        scores: Scores,
+        limit: int,
+        n_jobs: int | None,
+        watched: bool = False,
     ) -> None:
         self.estimator, self.splits, self.scores = estimator, splits, scores
         self.limit, self.n_jobs = limit, n_jobs
-        self._watched = False  # whether a group watches the order of the labels
+        self._watched = watched  # whether a group watches the order of the labels
         self._lanes: dict[tuple[int, int | None], list[Lane]] = {}  # by point and steps
 
     # ---- planning ------------------------------------------------------------------------------
@@ -140,19 +149,27 @@ class LaneFits(Fits):
 
     # ---- training and scoring ------------------------------------------------------------------
 
-    def go(self, group: ModelGroup, report: ProgressReporter) -> Iterator[Finished]:
+    def go(
+        self, group: ModelGroup, report: ProgressReporter, run: RunOptions
+    ) -> Iterator[Finished]:
         """Train and score the models of a group."""
         began = time.perf_counter()
-        trained = self._begin(group, report)
+        trained = self._begin(group, replace(run, observer=report))
         report.begin(trained)
         try:
+            if run.resume:
+                trained.trainer.resume()
             trained.trainer.run()
             each = (time.perf_counter() - began) / len(group.jobs)
             yield from self._score(trained, each, report)
+        except Stopped:
+            if not trained.trainer.ended:
+                raise
+            trained.trainer.interrupt()  # while models were scored: they will be scored again
         finally:
             trained.team.close()
 
-    def _begin(self, group: ModelGroup, report: ProgressReporter) -> TrainedModels:
+    def _begin(self, group: ModelGroup, run: RunOptions) -> TrainedModels:
         """Make the models of a group, and their trainer."""
         jobs, params = group.jobs, group.jobs[0].point.params
         labels = self._labels(group.plan, group.splits[0])
@@ -181,7 +198,7 @@ class LaneFits(Fits):
         trainer = Trainer(
             plan,
             source,
-            RunOptions(observer=report),
+            run,
             hooks=self.scores.begin(jobs, labels),
             records=NoRecords(self.scores.at_once(len(lanes))),
             order=None if self._watched else OrderWatch(),  # all groups have the same rows

@@ -103,6 +103,18 @@ class ModelResult:
     score_seconds: float
     record: Progress | None = None
 
+    def as_scored(self, failed: Any) -> dict[str, Any]:
+        """Return times and scores as scikit-learn's searches have them.
+
+        Parameters
+        ----------
+        failed : float or dict of float
+            The scores of a model that failed.
+        """
+        scores = failed if self.failure else self.scores
+        times = {"fit_time": self.fit_seconds, "score_time": self.score_seconds}
+        return {**times, "test_scores": scores}
+
 
 def nonzeros_of(team: LaneTeam, jobs: Sequence[ModelJob]) -> list[int]:
     """Return the number of nonzero weights of each job."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +21,8 @@ from thresher.data.frame_parts import words_as_source
 from thresher.errors import ParameterError
 from thresher.model.frontier import Place, frontier_of
 from thresher.model.model import Model
-from thresher.search.folds import Split, check_split_classes, split_of
+from thresher.search.checkpointing import SearchCheckpoint, checkpoint_of, fit_best
+from thresher.search.folds import Split, check_split_classes, splits_of
 from thresher.search.grid import GridPoint, check_label_sets, check_probabilities
 from thresher.search.model_groups import ModelResult, checked_limit
 from thresher.search.pipelines import (
@@ -30,6 +32,7 @@ from thresher.search.pipelines import (
     is_pipeline,
     last_step,
     pipeline_groups,
+    refuse_checkpoint,
     refuse_pipeline,
 )
 from thresher.search.progress import SearchProgress, told
@@ -41,6 +44,8 @@ from thresher.search.source_checks import check_source, folds_of
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
 from thresher.threads import threads_of
+from thresher.training.observer import Observer
+from thresher.training.run_options import RunOptions
 from thresher.training.scores import quick_score, score_source, scores_named
 from thresher.training.shuffling import searched_rows
 
@@ -171,7 +176,18 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None, *, classes: Any = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        classes: Any = None,
+        observer: Observer | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 60.0,
+        resume: bool = False,
+        **params: Any,
+    ) -> Self:
         """Train and score all points of the grid, and fit the best one to all rows.
 
         Parameters
@@ -184,6 +200,16 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         classes : array or "binary", optional
             All labels of a source. By default a source is read once to find them; if it can be
             read only once, labels must be -1 and 1, or 0 and 1. "binary" requires such labels.
+        observer : thresher.Observer, optional
+            Receives the progress of each fit, and may stop the search.
+        checkpoint : path, optional
+            File to write the state of the search to, at intervals and when the observer stops it.
+            Not for a Pipeline.
+        every : float
+            Seconds between two checkpoints.
+        resume : bool
+            Continue from the checkpoint, to the same result; if there is none, start from the
+            beginning. Memory limit and number of threads are then those of the first run.
         **params
             ``sample_weight``, and ``groups`` for the splitter. With a Pipeline, also
             ``STEP__NAME`` for the `fit` of a step; ``sample_weight`` is for the last step.
@@ -193,6 +219,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         self
         """
         self._check()
+        run = RunOptions.of(observer, checkpoint, every, resume)
+        refuse_checkpoint(self.estimator, run)
         if not is_pipeline(self.estimator):  # transformers take frames as they are
             X, y = words_as_source(X, y, params, "OnePassSearchCV")
         groups = pipeline_groups(self.estimator, self.param_grid)
@@ -204,10 +232,10 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
                         "OnePassSearchCV: a source has its own labels and weights; give only X"
                     )
                 refuse_pipeline("OnePassSearchCV", self.estimator)
-                return self._fit_source(X, groups[0].points, classes)
+                return self._fit_source(X, groups[0].points, classes, run)
             if classes is not None:
                 raise ParameterError("OnePassSearchCV: classes= is only for sources, not for rows")
-            return self._fit_rows(X, y, groups, params)
+            return self._fit_rows(X, y, groups, params, run)
 
     def _check(self) -> None:
         try:
@@ -220,7 +248,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     # ---- rows in memory ------------------------------------------------------------------------
 
     def _fit_rows(
-        self, X: Any, y: Any, groups: list[PipelineGroup], params: dict[str, Any]
+        self, X: Any, y: Any, groups: list[PipelineGroup], params: dict[str, Any], run: RunOptions
     ) -> Self:
         if isinstance(self.cv, str):
             raise ParameterError("cv='progressive' is only for sources (thresher.scan), not rows")
@@ -235,7 +263,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         rows = PipelineRows(X, y, weights, given.transformers)
         with told(self.verbose, self.callback, _num_samples(X)) as tell:
             how = self.scoring, scorers, routed.scorer.score, self.error_score
-            search = RowSearch(*how, limit, self.n_jobs, tell, quick)
+            search = RowSearch(*how, limit, self.n_jobs, tell, quick, run=run)
             if is_pipeline(self.estimator):
                 splits = self._splits(X, y, _num_samples(X), routed)
                 check_split_classes(y, splits, task)
@@ -248,18 +276,35 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         points = sorted((p for group in groups for p in group.points), key=lambda p: p.number)
         self._set_results(points, found, len(splits), search.readings, scorers, refit_metric)
         if self.refit:
-            self._refit(X, y, **given.of_fit(weights))
+            self._refit(run, search.saved, X, y, **given.of_fit(weights))
             last_step(self.best_estimator_).amend(place=self._place_of_best(refit_metric))
         return self
 
     def _splits(self, X: Any, y: Any, rows: int, routed: Any) -> list[Split]:
         """Return the splits of rows in memory."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        given = routed.splitter.split
-        splits = [split_of(train, test, rows) for train, test in cv.split(X, y, **given)]
-        if not splits:
-            raise ParameterError("cv: there are no splits")
-        return splits
+        return splits_of(cv.split(X, y, **routed.splitter.split), rows)
+
+    def _get_scorers(self) -> tuple[Any, Any]:
+        scoring = with_mean_loss(self.scoring)
+        if scoring is self.scoring:
+            return super()._get_scorers()  # type: ignore[no-any-return]
+        other = copy(self)
+        other.scoring = scoring
+        return super(OnePassSearchCV, other)._get_scorers()  # type: ignore[no-any-return]
+
+    def _refit(
+        self, run: RunOptions, saved: SearchCheckpoint | None, *rows: Any, **fit_params: Any
+    ) -> None:
+        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        began = time.perf_counter()
+        fit_best(best, run, saved, *rows, **fit_params)
+        self.best_estimator_ = best
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
+
+    # ---- results -------------------------------------------------------------------------------
 
     def _set_results(
         self,
@@ -270,36 +315,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         scorers: Any,
         refit_metric: str,
     ) -> None:
-        """Set the attributes of the results."""
+        """Set the attributes of the results, and choose the best point."""
         self.n_splits_, self.n_readings_ = splits, readings
         self.scorer_ = getattr(scorers, "_scorers", scorers)
-        self._choose(points, found, refit_metric)
-
-    def _get_scorers(self) -> tuple[Any, Any]:
-        scoring = with_mean_loss(self.scoring)
-        if scoring is self.scoring:
-            return super()._get_scorers()  # type: ignore[no-any-return]
-        other = copy(self)
-        other.scoring = scoring
-        return super(OnePassSearchCV, other)._get_scorers()  # type: ignore[no-any-return]
-
-    def _refit(self, *rows: Any, **fit_params: Any) -> None:
-        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-        began = time.perf_counter()
-        self.best_estimator_ = best.fit(*rows, **fit_params)
-        self.refit_time_ = time.perf_counter() - began
-        if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
-
-    # ---- results -------------------------------------------------------------------------------
-
-    def _choose(
-        self,
-        points: list[GridPoint],
-        found: Mapping[tuple[int, int], ModelResult],
-        refit_metric: str,
-    ) -> None:
-        """Set the results of all points, and choose the best point."""
         each = [found[p.number, split] for p in points for split in range(self.n_splits_)]
         warn_of_failures(points, found, self.error_score)
         self.nonzeros_ = np.array([one.nonzeros for one in each]).reshape(len(points), -1)
@@ -309,17 +327,8 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
             self._check_refit_for_multimetric(scored)
             refit_metric = self.refit
         failed = dict.fromkeys(scored, self.error_score) if self.multimetric_ else self.error_score
-        out = [
-            {
-                "fit_time": one.fit_seconds,
-                "score_time": one.score_seconds,
-                "test_scores": failed if one.failure else one.scores,
-            }
-            for one in each
-        ]
-        self.cv_results_ = self._format_results(
-            [point.chosen for point in points], self.n_splits_, out
-        )
+        chosen, out = [point.chosen for point in points], [one.as_scored(failed) for one in each]
+        self.cv_results_ = self._format_results(chosen, splits, out)
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
             if not callable(self.refit):
@@ -361,7 +370,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     # ---- sources -------------------------------------------------------------------------------
 
-    def _fit_source(self, source: Any, points: list[GridPoint], classes: Any) -> Self:
+    def _fit_source(
+        self, source: Any, points: list[GridPoint], classes: Any, run: RunOptions
+    ) -> Self:
         folds = folds_of(self.cv, source)
         if folds:
             source = searched_rows(
@@ -373,14 +384,15 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         check_source(self.estimator, source, points, classes)
         splits = SourceSplits(self.estimator, source, folds, points, classes)
         limit = checked_limit(self.memory_limit)
+        saved = checkpoint_of(run, self.estimator, splits, points, self.scoring, limit, self.n_jobs)
         given = clone(self.estimator), splits, SumScores(splits, named), limit, self.n_jobs
         with told(self.verbose, self.callback, source.rows) as tell:
-            search = Search(*given, tell)
+            search = Search(*given, tell, run, saved)
             readings = search.plan(points)
             found = search.go(readings)
         self._set_results(points, found, splits.scored, len(readings), scorers, refit_metric)
         if self.refit and source.rereadable:
-            self._refit(source)
+            self._refit(run, saved, source)
         elif self.refit:
             self.best_estimator_, self.refit_time_ = search.model(self.best_index_), 0.0
         if self.refit:

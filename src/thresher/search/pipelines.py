@@ -13,8 +13,9 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from thresher.data import is_sparse
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.search.grid import GridPoint, check_estimator, combinations, point_of, points_of
+from thresher.training.run_options import RunOptions
 
 _ALONE = 64  # rows that are also transformed without the others
 
@@ -27,6 +28,23 @@ def is_pipeline(estimator: Any) -> bool:
 def last_step(estimator: Any) -> Any:
     """Return the last step of a pipeline; any other estimator itself."""
     return estimator.steps[-1][1] if is_pipeline(estimator) else estimator
+
+
+def refuse_checkpoint(estimator: Any, run: RunOptions) -> None:
+    """Raise ParameterError if there is a checkpoint for a pipeline.
+
+    Parameters
+    ----------
+    estimator : estimator
+    run : RunOptions
+    """
+    if run.checkpoint is not None and is_pipeline(estimator):
+        raise ParameterError(
+            (setting("checkpoint"), " is not for a Pipeline: its fitted transformers cannot be "
+             "kept in a file"),
+            parameter="checkpoint",
+            value=run.checkpoint,
+        )  # fmt: skip
 
 
 def refuse_pipeline(owner: str, estimator: Any) -> None:

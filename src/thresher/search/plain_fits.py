@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -16,6 +17,7 @@ from thresher.search.progress_reporter import ProgressReporter
 from thresher.search.scores import Scores
 from thresher.search.splits import Splits
 from thresher.training.observer import Observer
+from thresher.training.run_options import RunOptions
 from thresher.training.trainer import Trainer
 
 
@@ -60,7 +62,7 @@ class PlainFits(Fits):
                 )  # fmt: skip
         return [PlainFit(point, split) for split in self.splits.numbers for point in points]
 
-    def go(self, group: PlainFit, report: ProgressReporter) -> Iterator[Finished]:
+    def go(self, group: PlainFit, report: ProgressReporter, run: RunOptions) -> Iterator[Finished]:
         """Fit and score one model."""
         point, split = group
         model = clone(self.estimator).set_params(**clone(point.params, safe=False))
@@ -71,7 +73,7 @@ class PlainFits(Fits):
         report.report(1, 0)
         began, failure, scores, nonzeros = time.perf_counter(), "", None, 0
         try:
-            self.splits.fit(model, split, observer)
+            self.splits.fit(model, split, replace(run, observer=observer))
             nonzeros = int(model.model_.nnz)
         except DivergenceError as error:
             failure = str(error)
@@ -122,6 +124,7 @@ class _PlainObserver(Observer):
         event : str
         **facts
         """
+        self._report.tell(event, **facts)
         if event == "record" and "loss" in facts:
             self._loss = float(facts["loss"])
             rows = self.all_rows or max(int(facts["examples"]), 1)

@@ -44,6 +44,8 @@ class ProgressReporter(Observer):
         Called with a SearchProgress.
     readings : int
         Number of groups of models that train one after the other.
+    observer : Observer, optional
+        Receives the progress of each fit and is told of checkpoints; may stop the search.
 
     Attributes
     ----------
@@ -53,14 +55,35 @@ class ProgressReporter(Observer):
         The models that train now.
     """
 
-    def __init__(self, callback: Callable[[SearchProgress], Any], readings: int) -> None:
+    def __init__(
+        self,
+        callback: Callable[[SearchProgress], Any],
+        readings: int,
+        observer: Observer | None = None,
+    ) -> None:
         self.callback, self.readings, self.reading, self.rows = callback, readings, 0, 0
+        self.observer = observer or Observer()
         self._began, self._told = time.perf_counter(), 0.0
         self.training: Training | None = None
 
     def begin(self, training: Training) -> None:
         """Begin the next group of models."""
         self.reading, self.training = self.reading + 1, training
+
+    def stops(self) -> bool:
+        """Return whether the search must stop."""
+        return self.observer.stops()
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Tell the observer of a checkpoint; other events are those of single fits.
+
+        Parameters
+        ----------
+        event : str
+        **facts
+        """
+        if event == "checkpoint":
+            self.observer.tell(event, **facts)
 
     def progress(self, trainer: Trainer) -> None:
         """Report rows that were learned.
@@ -70,6 +93,7 @@ class ProgressReporter(Observer):
         trainer : Trainer
         """
         assert trainer.position is not None
+        self.observer.progress(trainer)
         rows = trainer.position.line if trainer.plan.in_memory else trainer.first_row
         self.report(trainer.number + 1, rows)
 

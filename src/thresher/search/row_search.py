@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_method_params
 
 from thresher.data.matrix_source import MatrixSource
 from thresher.losses import PROBABILITY_LOSSES
+from thresher.search.checkpointing import SearchCheckpoint, checkpoint_of
 from thresher.search.folds import Split
 from thresher.search.grid import GridPoint
 from thresher.search.model_groups import ModelResult
@@ -23,6 +24,7 @@ from thresher.search.scores import Scores
 from thresher.search.scoring import label_format, try_scorers
 from thresher.search.search import Search
 from thresher.search.splits import MatrixSplits
+from thresher.training.run_options import RunOptions
 from thresher.training.scores import Score
 
 Results = dict[tuple[int, int], ModelResult]
@@ -54,6 +56,10 @@ class RowSearch:
         Number of groups of models that trained so far.
     models : dict of int to estimator
         The models of all rows, by point.
+    run : RunOptions
+        Observer and checkpoint.
+    saved : SearchCheckpoint or None
+        The checkpoint, if `run` has a file for it.
     """
 
     scoring: Any
@@ -67,10 +73,12 @@ class RowSearch:
     single: bool = False
     readings: int = 0
     models: dict[int, Any] = field(default_factory=dict)
+    run: RunOptions = field(default_factory=RunOptions)
+    saved: SearchCheckpoint | None = None
 
     def __post_init__(self) -> None:
         """Begin to report."""
-        self._report = ProgressReporter(self.tell, 0)
+        self._report = ProgressReporter(self.tell, 0, self.run.observer)
 
     def all_at_once(
         self,
@@ -198,7 +206,10 @@ class RowSearch:
         left: int,
     ) -> Results:
         """Train and score; `left` such searches are left, with this one."""
-        search = Search(checked, parts, scores, self.limit, self.n_jobs, self.tell)
+        facts = checked, parts, points, self.scoring, self.limit, self.n_jobs
+        self.saved = checkpoint_of(self.run, *facts)
+        given = self.limit, self.n_jobs, self.tell, self.run, self.saved
+        search = Search(checked, parts, scores, *given)
         readings = search.plan(points)
         self._report.readings = self.readings + len(readings) * left
         self.readings += len(readings)

@@ -24,14 +24,27 @@ from thresher.data.source import Source
 from thresher.data.targets import Targets
 from thresher.errors import ReadOnceError
 from thresher.losses import check_labels
+from thresher.rules import RULES
 from thresher.search.folds import Split, check_classes, fold_numbers, seen_by
 from thresher.search.grid import GridPoint
 from thresher.search.source_checks import width_of
 from thresher.search.survey import Survey
 from thresher.training.class_weights import steps_in
 from thresher.training.lane_outputs import Seen
-from thresher.training.observer import Observer
 from thresher.training.outputs import Order
+from thresher.training.run_options import RunOptions
+
+
+def options_of_fit(model: Any, run: RunOptions) -> dict[str, Any]:
+    """Return the arguments of `fit` for the observer and the checkpoint.
+
+    Parameters
+    ----------
+    model : estimator
+        One that chooses the rule itself has no checkpoints.
+    run : RunOptions
+    """
+    return run.of_fit() if model.rule in RULES else {"observer": run.observer}
 
 
 class Splits(ABC):
@@ -99,7 +112,7 @@ class Splits(ABC):
         """Return the number of training rows of a split, if known."""
 
     @abstractmethod
-    def fit(self, model: Any, split: int, observer: Observer) -> None:
+    def fit(self, model: Any, split: int, run: RunOptions) -> None:
         """Fit an estimator to the training rows of a split."""
 
     @abstractmethod
@@ -186,12 +199,12 @@ class MatrixSplits(Splits):
         """Return the number of training rows of a split."""
         return len(self.parts[split].train)
 
-    def fit(self, model: Any, split: int, observer: Observer) -> None:
+    def fit(self, model: Any, split: int, run: RunOptions) -> None:
         """Fit an estimator to the training rows of a split, in their order."""
         assert self.given is not None
         train = self.parts[split].train
         own = (None if part is None else _safe_indexing(part, train) for part in self.given)
-        model.fit(*own, observer=observer)
+        model.fit(*own, **options_of_fit(model, run))
 
     def visited(self, splits: Sequence[int], shuffle: Any) -> tuple[MatrixSource, Seen | None]:
         """Return the rows to train some splits on, and a function for the rows of each split."""
@@ -290,14 +303,14 @@ class SourceSplits(Splits):
         rows = int(self.survey.rows.sum())
         return rows if split >= self.folds else rows - int(self.survey.rows[split])
 
-    def fit(self, model: Any, split: int, observer: Observer) -> None:
+    def fit(self, model: Any, split: int, run: RunOptions) -> None:
         """Fit an estimator to the rows outside a fold, or to all rows."""
         classes = self.given if self.classes is None else self.classes
         classes = {} if self.task == "regressor" else {"classes": classes}
         rows = self.source
         if split < self.folds:
             rows = FoldSource(self.source, split, self.folds, outside=True)
-        model.fit(rows, observer=observer, names=False, **classes)
+        model.fit(rows, names=False, **options_of_fit(model, run), **classes)
 
     def held_out(self, split: int) -> Source:
         """Return the rows of a fold."""

@@ -165,3 +165,19 @@ class _BeforeLearning(Hooks):
 
         assert isinstance(trainer.outputs, LaneOutputs)
         trainer.outputs.before = before
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums so far, in types that JSON has."""
+        scores = self.scores
+        return {
+            "weights": scores.weights.tolist(),
+            "overflown": scores.overflown.tolist(),
+            "tallies": [tally.state for tally in scores.tallies],
+        }
+
+    def restore(self, saved: Any, trainer: Trainer) -> None:
+        """Continue from sums."""
+        self.scores.weights = np.array(saved["weights"], np.float64)
+        self.scores.overflown = np.array(saved["overflown"], bool)
+        for tally, state in zip(self.scores.tallies, saved["tallies"], strict=True):
+            tally.state = state

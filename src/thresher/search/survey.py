@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import _core
 from thresher.data.labels import ManyClasses, TwoClasses
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError, SplitError, setting
@@ -39,10 +40,13 @@ class Survey:
         Number of rows of each fold.
     widest : int
         The largest feature number plus 1; 2^64 if numbers are 2^63 or larger.
+    digest : list of int
+        Number of blocks, and a digest of all of them, if the source is traced.
     """
 
     def __init__(self, source: Source, folds: int, task: Task, given: Any = None) -> None:
         self.source, self.folds, self.widest = source, max(folds, 1), 0
+        self.digest = [0, 0]
         self.rows = np.zeros(self.folds, np.int64)
         self.classes: NDArray[Any] | None = None
         self.counts = np.zeros((0, self.folds), np.int64)
@@ -79,6 +83,8 @@ class Survey:
                     found = np.bincount(fold[labels == label], minlength=self.folds)
                     counts[label] = counts.get(label, 0) + found
             first += block.rows
+            if self.source.traced:
+                self.digest = [self.digest[0] + 1, _core.mix_keys(self.digest[1], block.digest)]
         return counts
 
     def _check_rows(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -86,6 +87,31 @@ class TrainingCheckpoint:
         }
         write_whole(path, to_bytes(tensors, {_KEY: json.dumps(about)}))
         return digest
+
+
+class CheckpointPart(PathLike[str]):
+    """A place for the checkpoint of one fit within the checkpoint file of a longer run.
+
+    `fit` takes it in place of the path of a file.
+    """
+
+    @abstractmethod
+    def write(self, saved: TrainingCheckpoint) -> str:
+        """Write the file of the longer run with the state of this fit; return its digest."""
+
+    @abstractmethod
+    def read(self) -> TrainingCheckpoint:
+        """Return the state of this fit; raise FileNotFoundError if there is none."""
+
+
+def kind_of(about: Mapping[str, Any]) -> str:
+    """Return what kind of run a checkpoint is from, for a message."""
+    kinds = {
+        "discovery": "a discovery of features",
+        "search": "a search",
+        "solver": "a rule that needs all rows at once",
+    }
+    return kinds.get(str(about.get("run")), "a rule that learns row by row")
 
 
 def check_replaceable(path: str | PathLike[str]) -> None:

@@ -15,9 +15,8 @@ from thresher.errors import DataError, ModelFileError, setting
 from thresher.health.label_order import LabelOrder
 from thresher.rules import RULES, core_args
 from thresher.rules.parameter import UNRECORDED
-from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
-from thresher.training.checkpoint import TrainingCheckpoint
+from thresher.training.checkpoint import TrainingCheckpoint, kind_of
 from thresher.training.shuffling import stored_rows
 
 if TYPE_CHECKING:
@@ -85,6 +84,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
         "trail": t.input_digests.state,
         "most_names": None if t.names is None else t.names.most,
         "block": t.block,
+        "first_row": t.first_row,
         "best": [best.best_loss, best.best_pass, best.stale],
         "pass_tally": list(t.pass_tally),
         "valid_digest": t.valid_digest,
@@ -108,14 +108,13 @@ def resume(trainer: Trainer) -> bool:
     t, path = trainer, trainer.options.checkpoint
     assert path is not None
     try:
-        saved = checkpoints.read(path)
+        saved = t.options.read()
     except FileNotFoundError:
         return False
     about = saved.about
     if "options" not in about:
         raise ModelFileError(
-            f"{path}: is from a rule that needs all rows at once, and the rule {t.plan.rule} "
-            f"learns row by row"
+            f"{path}: is from {kind_of(about)}, and the rule {t.plan.rule} learns row by row"
         )
     # Version 0.1.0 did not write `course`: of weights, only those of classes are known.
     unit = about.get("course", {"unit_weights": t.requested.get("class_weight") is None})
@@ -160,6 +159,7 @@ def resume(trainer: Trainer) -> bool:
         raise ModelFileError(f"{path}: {error}") from None
     t.number, t.block, position = about["pass"], about["block"], about["position"]
     t.position = None if position is None else Position.from_json(position)
+    t.first_row = about.get("first_row", 0)
     best = t.early_stopping
     best.states = list(saved.best)
     best.best_loss, best.best_pass, best.stale = about["best"]

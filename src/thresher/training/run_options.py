@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from os import PathLike
+from typing import Any
 
 from thresher.atomic import check_place
 from thresher.errors import ParameterError, setting
+from thresher.training import checkpoint as checkpoints
+from thresher.training.checkpoint import CheckpointPart, TrainingCheckpoint
 from thresher.training.observer import Observer
 
 
@@ -30,6 +33,8 @@ class RunOptions:
         Whether to look up the names of features, if the source has names.
     seed : int or None
         Seed of the shuffling of a source; None: it is drawn from `random_state`.
+    part : CheckpointPart or None
+        The place of the state within the file, if it is the file of a longer run.
     """
 
     observer: Observer = field(default_factory=Observer)
@@ -38,6 +43,7 @@ class RunOptions:
     resume: bool = False
     names: bool = True
     seed: int | None = None
+    part: CheckpointPart | None = None
 
     @classmethod
     def of(
@@ -69,4 +75,23 @@ class RunOptions:
         path = None if checkpoint is None else os.fspath(checkpoint)
         if path is not None:
             check_place(path)
-        return cls(observer or Observer(), path, float(every), bool(resume), names, seed)
+        part = checkpoint if isinstance(checkpoint, CheckpointPart) else None
+        return cls(observer or Observer(), path, float(every), bool(resume), names, seed, part)
+
+    def of_fit(self) -> dict[str, Any]:
+        """Return the arguments of `fit` for the observer and the checkpoint."""
+        file = self.checkpoint if self.part is None else self.part
+        return {
+            "observer": self.observer, "checkpoint": file, "every": self.every,
+            "resume": self.resume,
+        }  # fmt: skip
+
+    def write(self, saved: TrainingCheckpoint) -> str:
+        """Write a checkpoint; return its digest."""
+        assert self.checkpoint is not None
+        return saved.write(self.checkpoint) if self.part is None else self.part.write(saved)
+
+    def read(self) -> TrainingCheckpoint:
+        """Read the checkpoint; raise FileNotFoundError if there is none."""
+        assert self.checkpoint is not None
+        return checkpoints.read(self.checkpoint) if self.part is None else self.part.read()

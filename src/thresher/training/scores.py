@@ -256,6 +256,21 @@ class ScoreTally:
             return probabilities(decision, self.loss)
         return decision.argmax(axis=1) if decision.ndim > 1 else (decision >= 0).astype(np.intp)
 
+    @property
+    def state(self) -> dict[str, list[list[float]]]:
+        """The sums in types that JSON has: each as two numbers whose sum is exactly it."""
+        return {
+            name: [[float(one), float(one - np.longdouble(float(one)))] for one in sums]
+            for name, sums in self.sums.items()
+        }
+
+    @state.setter
+    def state(self, saved: Mapping[str, list[list[float]]]) -> None:
+        self.sums = {
+            name: np.array([np.longdouble(high) + np.longdouble(low) for high, low in sums])
+            for name, sums in saved.items()
+        }
+
     def result(self) -> dict[str, float]:
         """Return the scores; NaN if there were no rows."""
         return {

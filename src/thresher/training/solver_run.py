@@ -18,7 +18,7 @@ from thresher.model.model import Progress
 from thresher.rules.parameter import UNRECORDED
 from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
-from thresher.training.checkpoint import TrainingCheckpoint
+from thresher.training.checkpoint import TrainingCheckpoint, kind_of
 from thresher.training.observer import Interrupted
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
@@ -145,11 +145,10 @@ class SolverRun:
             If the observer stops the fit, and there is no checkpoint file.
         """
         self.stop_if_asked(state)
-        path = self.options.checkpoint
-        if path is None or time.monotonic() - self._written < self.options.every:
+        if self.options.checkpoint is None or time.monotonic() - self._written < self.options.every:
             return
         try:
-            self._write(path, *state())
+            self._write(*state())
         except OSError as error:  # for example a full disk: the next attempt may succeed
             self._written = time.monotonic()
             self.observer.warn(f"no checkpoint was written: {error}")
@@ -166,7 +165,7 @@ class SolverRun:
             return
         if self.options.checkpoint is None:
             raise KeyboardInterrupt
-        self._write(self.options.checkpoint, *state())
+        self._write(*state())
         raise Interrupted(self._examples())
 
     def _seconds(self) -> float:
@@ -174,7 +173,7 @@ class SolverRun:
 
     # ---- checkpoints ---------------------------------------------------------------------------
 
-    def _write(self, path: str, about: dict[str, Any], states: Sequence[bytes]) -> None:
+    def _write(self, about: dict[str, Any], states: Sequence[bytes]) -> None:
         whole = {
             "run": KIND,
             "rule": self.rule,
@@ -189,14 +188,14 @@ class SolverRun:
             "state": about,
             "seconds": self._seconds(),
         }
-        digest = TrainingCheckpoint(whole, states).write(path)
+        digest = self.options.write(TrainingCheckpoint(whole, states))
         self._written = time.monotonic()
         self.observer.tell("checkpoint", examples=self._examples(), digest=digest)
 
     def _resume(self) -> None:
         assert self.options.checkpoint is not None
         try:
-            saved = checkpoints.read(self.options.checkpoint)
+            saved = self.options.read()
         except FileNotFoundError:
             return
         about = saved.about
@@ -216,8 +215,7 @@ class SolverRun:
         path = self.options.checkpoint
         if about.get("run") != KIND:
             raise ModelFileError(
-                f"{path}: is from a rule that learns row by row, and the rule {self.rule} needs "
-                f"all rows at once"
+                f"{path}: is from {kind_of(about)}, and the rule {self.rule} needs all rows at once"
             )
         self._same("rule", about["rule"], self.rule)
         for name, now in self._described().items():

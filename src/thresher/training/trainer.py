@@ -389,8 +389,7 @@ class Trainer:
     def write_checkpoint(self) -> None:
         """Write the state of the run."""
         self._record_if_due()
-        assert self.options.checkpoint is not None
-        digest = resuming.checkpoint_of(self).write(self.options.checkpoint)
+        digest = self.options.write(resuming.checkpoint_of(self))
         self._written = time.monotonic()
         self.options.observer.tell("checkpoint", examples=self.records.steps, digest=digest)
 

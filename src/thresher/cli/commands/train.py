@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
-from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import TrainOptions
-from thresher.cli.options.values import seconds_of
-from thresher.cli.render.output import show
 from thresher.cli.render.progress import TrainingProgress, progress_for, warnings_shown
 from thresher.cli.render.training_result import report
 from thresher.cli.steps.build_estimator import fitted_model, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.checkpoint_file import (
+    checkpoint_arguments,
+    interrupted,
+    remove_checkpoint,
+)
 from thresher.cli.steps.default_rule import default_rule
 from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
@@ -48,7 +49,6 @@ def train(options: TrainOptions) -> int:
         rule, note = default_rule(options)
         options = replace(options, rule=rule)
     spec = specification_of(options)
-    checkpoints = options.checkpoint is not None or options.every is not None or options.resume
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
     check_outputs(
         results, {"--cache": options.cache, "--on-bad-line": quarantine_of(options.reading)}
@@ -62,7 +62,7 @@ def train(options: TrainOptions) -> int:
             options, source, lambda told: observer.tell("note", message=told)
         )
     spec = specification_of(options)
-    if checkpoints:
+    if options.checkpoints:
         check_replaceable(options.checkpoint_file)
     if options.cache is not None:
         from thresher.cli.steps.make_cache import cached
@@ -73,9 +73,7 @@ def train(options: TrainOptions) -> int:
     run = {
         "eval_set": _valid(options, observer),
         "observer": observer,
-        "checkpoint": options.checkpoint_file,
-        "every": seconds_of(options.every or "60s") if checkpoints else float("inf"),
-        "resume": options.resume,
+        **checkpoint_arguments(options),
         "names": options.names,
     }
     if RULES[spec.rule].streams:
@@ -87,21 +85,13 @@ def train(options: TrainOptions) -> int:
             model = fitted_model(spec, source, **run)
     except Interrupted as stop:
         observer.close()
-        show(
-            f"interrupted after {stop.examples:,} examples; the checkpoint is "
-            f"{options.checkpoint_file}; --resume continues from it",
-            error=True,
-        )
-        return 130
+        return interrupted(stop, options)
     finally:
         observer.close()
     warn_of_bad_lines(source)
     warn_of_collisions(source)
     model.save(options.model)
-    if checkpoints:
-        clear_leftovers(options.checkpoint_file)
-        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
-            os.unlink(options.checkpoint_file)
+    remove_checkpoint(options)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0
 

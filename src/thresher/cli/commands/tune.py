@@ -13,24 +13,34 @@ from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.options.rule_parameters import task_of
 from thresher.cli.options.values import bytes_of
 from thresher.cli.render.output import show
-from thresher.cli.render.progress import TrainingProgress, progress_for, warnings_shown
-from thresher.cli.render.search_progress import SearchTable
+from thresher.cli.render.progress import TrainingProgress, warnings_shown
+from thresher.cli.render.search_progress import SearchEvents, SearchTable
 from thresher.cli.render.search_result import SearchResult
 from thresher.cli.steps.build_estimator import check_loss, estimator_of, labels_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
+from thresher.cli.steps.checkpoint_file import (
+    checkpoint_arguments,
+    interrupted,
+    remove_checkpoint,
+)
 from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.cli.steps.make_cache import cached
+from thresher.cli.steps.stop_signal import StopSignal
+from thresher.data.read_options import Stopped
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.rules import RULES
+from thresher.search.checkpointing import checkpoint_of
 from thresher.search.grid import GridPoint, check_probabilities, point_of
 from thresher.search.model_groups import checked_limit
 from thresher.search.search import Search
 from thresher.search.source_checks import check_source
 from thresher.search.splits import SourceSplits
 from thresher.search.sum_scores import SumScores
+from thresher.training.observer import Interrupted
+from thresher.training.run_options import RunOptions
 from thresher.training.scores import SCORES, SET_SCORES, scores_named
 from thresher.training.shuffling import shuffled_rows
 
@@ -39,6 +49,8 @@ def tune(options: TuneOptions) -> int:
     """Search as the options say; return the exit code."""
     try:
         _tune(options)
+    except Interrupted as stop:
+        return interrupted(stop, options)
     except KeyboardInterrupt:  # no file is left half written
         show("interrupted", error=True)
         return 130
@@ -48,8 +60,8 @@ def tune(options: TuneOptions) -> int:
 def _tune(options: TuneOptions) -> None:
     began = time.perf_counter()
     task, grid, scoring, limit = _checked(options)
-    observer = progress_for(quiet=True, as_json=False, passes=options.passes or 1)
-    source = opened(options, observer, options.model, options.html)
+    observer = SearchEvents(StopSignal(), options.quiet, options.json)
+    source = opened(options, observer, options.model, options.html, options.checkpoint)
     options = with_word_classes(options, source, _printer(options.quiet or options.json))
     _check_reading(options, source)
     spec = specification_of(options, task)
@@ -70,7 +82,11 @@ def _tune(options: TuneOptions) -> None:
     splits = SourceSplits(estimator, source, folds, points, classes, whole=True)
     table = SearchTable(points, options.quiet, options.json)
     threads = options.reading.get("threads") or -1
-    search = Search(estimator, splits, SumScores(splits, named), limit, threads, table.tell)
+    run = RunOptions.of(observer, **checkpoint_arguments(options))
+    saved = checkpoint_of(run, estimator, splits, points, scoring, limit, threads)
+    search = Search(
+        estimator, splits, SumScores(splits, named), limit, threads, table.tell, run, saved
+    )
     table.search = search
     try:
         with warnings_shown(observer):
@@ -79,7 +95,12 @@ def _tune(options: TuneOptions) -> None:
         table.close()
     result = SearchResult(points, found, scoring, search, source, time.perf_counter() - began)
     warn_of_bad_lines(source)
-    result.write(options)
+    try:
+        result.write(options)
+    except Stopped:  # while the names of features were read
+        assert saved is not None
+        saved.interrupt()
+    remove_checkpoint(options)
     result.report(options)
 
 
@@ -122,6 +143,7 @@ def _checked(options: TuneOptions) -> tuple[Task, dict[str, list[Any]], str, int
     if task == "regressor" and options.class_weight is not None:
         raise ParameterError("--class-weight needs classes, but the loss is for numbers")
     results = {"--model": options.model, "--html": options.html}
+    results["--checkpoint"] = options.checkpoint
     check_outputs(
         results, {"--cache": options.cache, "--on-bad-line": quarantine_of(options.reading)}
     )

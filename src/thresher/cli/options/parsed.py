@@ -67,6 +67,11 @@ class TrainOptions:
         """The file that checkpoints are written to."""
         return self.checkpoint or self.model + ".checkpoint"
 
+    @property
+    def checkpoints(self) -> bool:
+        """Whether checkpoints are written from time to time, not only at Ctrl-C."""
+        return self.checkpoint is not None or self.every is not None or self.resume
+
 
 @dataclass
 class TuneOptions(TrainOptions):

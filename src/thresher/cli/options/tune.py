@@ -32,7 +32,11 @@ from thresher.cli.options.arguments import (
     ShuffleBuffer,
     Threads,
     ZeroBased,
+    checkpoint_option,
+    every_option,
+    keep_checkpoint_option,
     reading_of,
+    resume_option,
     shuffle_of,
 )
 from thresher.cli.options.parsed import TuneOptions
@@ -176,6 +180,21 @@ def tune(
     quotes: Quotes = None,
     on_bad_line: OnBadLine = "error",
     cache: Cache = None,
+    checkpoint: Annotated[
+        str | None,
+        checkpoint_option(
+            " Default: MODEL.checkpoint, written at Ctrl-C, or with --every or --resume."
+        ),
+    ] = None,
+    every: Annotated[str | None, every_option()] = None,
+    resume: Annotated[
+        bool,
+        resume_option(
+            ". The result is the same as without the interruption. Give all other options again; "
+            "the memory limit and the number of threads are those of the first run."
+        ),
+    ] = False,
+    keep_checkpoint: Annotated[bool, keep_checkpoint_option("the model is written.")] = False,
     html: Html = None,
     names: Names = True,
     json: Json = False,
@@ -193,7 +212,7 @@ def tune(
     not in the grid, use the same options as in train. Models that cannot learn together, such as
     those of --grid target_nnz=100,1000, are fitted one after the other.
 
-    Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted, nothing was written.
+    Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
     from thresher.cli.commands.tune import tune as run
@@ -203,6 +222,7 @@ def tune(
         passes=passes, shuffle=shuffle_of(shuffle, shuffle_blocks), seed=seed, store=store,
         multiclass=multiclass, classes=classes, class_weight=class_weight, cache=cache,
         names=names, json=json, quiet=quiet, grid=grid, folds=folds, scoring=scoring,
-        sparsest=sparsest, memory=memory, html=html, scale=scale,
+        sparsest=sparsest, memory=memory, html=html, scale=scale, checkpoint=checkpoint,
+        every=every, resume=resume, keep_checkpoint=keep_checkpoint,
     )  # fmt: skip
     raise typer.Exit(run(options))

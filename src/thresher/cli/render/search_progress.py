@@ -9,17 +9,48 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from thresher.cli.render.output import show
+from thresher.cli.render.progress import QuietProgress
 from thresher.cli.render.texts import as_json, duration
+from thresher.cli.steps.stop_signal import StopSignal
 from thresher.model.frontier import shown
 from thresher.report.search_results import text_table
 from thresher.search.grid import GridPoint
 from thresher.search.progress import SearchProgress
 from thresher.search.search import Search
+from thresher.training.trainer import Trainer
 
 _LINE_SECONDS = 5.0  # between two lines, if the output is not a terminal
 _JSON_SECONDS = 0.1  # between two JSON objects
 _OTHER_LINES = 4  # lines of the terminal that are not lines of the table
 _COUNT_PAUSE = 10  # counting nonzeros takes at most 1/10 of the time
+
+
+class SearchEvents(QuietProgress):
+    """Prints warnings, and in JSON or as lines the checkpoints of a search.
+
+    Parameters
+    ----------
+    stop : StopSignal
+    quiet, json : bool
+    """
+
+    def __init__(self, stop: StopSignal, quiet: bool, json: bool) -> None:
+        super().__init__(stop, 1, math.inf)
+        self.quiet, self.json = quiet, json
+
+    def progress(self, trainer: Trainer) -> None:
+        """Show nothing: `SearchTable` shows the progress of the search."""
+
+    def show_event(self, event: str, facts: dict[str, Any]) -> None:
+        """Print a warning, a checkpoint, or that a search was resumed."""
+        super().show_event(event, facts)
+        if self.json and event in ("checkpoint", "resumed", "note"):
+            print(as_json({"event": event, **facts}), flush=True)
+        elif event == "note" and not self.quiet:
+            show(facts["message"], error=True)
+        elif event == "resumed" and not self.quiet:
+            show("continuing from the checkpoint", error=True)
 
 
 class SearchTable:

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from thresher._version import __version__
@@ -14,14 +15,16 @@ from thresher.atomic import written_whole
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import as_json, counted
+from thresher.data.distinct import distinct_keys
 from thresher.data.source import Source
 from thresher.errors import DivergenceError
 from thresher.model.frontier import Dot, Frontier, Place, errors_of, shown
+from thresher.model.name_arrays import only
 from thresher.report.frontier import text_chart
 from thresher.report.search_results import cells_of, error_text, html_page, text_table
 from thresher.search.grid import GridPoint
 from thresher.search.model_groups import ModelResult
-from thresher.search.results import failures_of, name_features, scores_of
+from thresher.search.results import failures_of, scores_of
 from thresher.search.search import Search
 
 # Parameters that the page shows elsewhere, or that do not change the models.
@@ -74,17 +77,19 @@ class SearchResult:
             why = next((failure for failure in failures if failure), "no score")
             raise DivergenceError(f"all models of the grid failed; the first: {why}")
         self.best, self.chosen = self.frontier.best, self.frontier.chosen
-        outputs = len(search.models[points[self.best].number].model_.intercept)
+        outputs = len(search.model_of(points[self.best].number).intercept)
         self.models = outputs * len(points) * (self.folds + 1)  # the same number as in the progress
         self.scored = f"{self.folds} folds" if self.folds else "each scored before it was learned"
 
     def write(self, options: TuneOptions) -> None:
         """Write the model, and the page if --html was given: both or none of them."""
         kept = self.chosen if options.sparsest else self.best
-        best = self.search.models[self.points[kept].number]
+        model = self.search.model_of(self.points[kept].number)
         if options.names and self.source.named and self.source.rereadable:
-            name_features([best], self.source)
-        model = best.amend(place=Place.of(self.frontier, kept)).model_
+            features = distinct_keys([model.indices])
+            found = self.source.names(features.tolist())
+            model = replace(model, names=only(found, features) or None)
+        model = replace(model, frontier=Place.of(self.frontier, kept))
         if options.html is None:
             model.save(options.model)
             return
@@ -96,7 +101,7 @@ class SearchResult:
             model.save(options.model)
 
     def _page(self, options: TuneOptions, kept: int) -> str:
-        model = self.search.models[self.points[kept].number].model_
+        model = self.search.model_of(self.points[kept].number)
         params = {**self.points[kept].params, **model.parameters}
         params = {name: params[name] for name in self.points[kept].params}
         fixed = {
@@ -130,7 +135,11 @@ class SearchResult:
         return html_page(title, self.frontier, self.settings, facts)
 
     def _loss(self) -> str:
-        losses = dict.fromkeys(model.model_.loss for model in self.search.models.values())
+        losses = dict.fromkeys(
+            self.search.model_of(point.number).loss
+            for point in self.points
+            if self.search.has_model(point.number)
+        )
         return ", ".join(losses)
 
     def _dot_text(self, number: int) -> str:

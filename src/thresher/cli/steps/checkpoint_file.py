@@ -1,0 +1,52 @@
+"""The checkpoint file of `train` and `tune`: how it is written, and when it is removed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from thresher.atomic import clear_leftovers
+from thresher.cli.options.parsed import TrainOptions
+from thresher.cli.options.values import seconds_of
+from thresher.cli.render.output import show
+from thresher.training.observer import Interrupted
+
+
+def checkpoint_arguments(options: TrainOptions) -> dict[str, Any]:
+    """Return the arguments of `fit` for checkpoints; without options, one is written at Ctrl-C.
+
+    Parameters
+    ----------
+    options : TrainOptions
+    """
+    every = seconds_of(options.every or "60s") if options.checkpoints else float("inf")
+    return {"checkpoint": options.checkpoint_file, "every": every, "resume": options.resume}
+
+
+def interrupted(stop: Interrupted, options: TrainOptions) -> int:
+    """Print that the run was interrupted and how to continue; return the exit code.
+
+    Parameters
+    ----------
+    stop : Interrupted
+    options : TrainOptions
+    """
+    show(
+        f"interrupted after {stop.examples:,} examples; the checkpoint is "
+        f"{options.checkpoint_file}; --resume continues from it",
+        error=True,
+    )
+    return 130
+
+
+def remove_checkpoint(options: TrainOptions) -> None:
+    """Remove the checkpoint after the model was written, unless it must be kept.
+
+    Parameters
+    ----------
+    options : TrainOptions
+    """
+    if options.checkpoints:
+        clear_leftovers(options.checkpoint_file)
+        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
+            os.unlink(options.checkpoint_file)
