@@ -11,6 +11,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -78,10 +79,13 @@ inline thresher::Visit visit_of(const BorrowedBatch& borrowed, const std::option
   return visit;
 }
 
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T>&& values) {
-  auto* heap = new std::vector<T>(std::move(values));
-  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+// A NumPy array that owns a vector of the core, or another array with data() and size().
+template <class Array>
+  requires(!std::is_reference_v<Array>)
+auto owned_array(Array&& values) {
+  using T = std::remove_cvref_t<decltype(*values.data())>;
+  auto* heap = new Array(std::move(values));
+  nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<Array*>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
 }
 

@@ -1,4 +1,5 @@
-// Rows split by columns, and the margin perceptron on one block of columns, for Python.
+// Rows split by columns, rows without empty columns, and the margin perceptron on one block of
+// columns, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "thresher/core/used_columns.hpp"
 #include "thresher/rules/margin_block.hpp"
 
 namespace bindings {
@@ -150,6 +152,24 @@ void bind_columns(nb::module_& m) {
             self.use([&](Block& b) { b.restore(bytes); });
           },
           "state"_a);
+
+  m.def(
+      "used_columns",
+      [](const BorrowedBatch& batch, std::uint64_t most, std::size_t threads) -> nb::object {
+        const BorrowedBatch held = batch;
+        auto found = [&] {
+          nb::gil_scoped_release release;
+          return thresher::used_columns(held.batch, most, threads);
+        }();
+        if (!found) return nb::none();
+        return nb::make_tuple(owned_array(std::move(found->columns)),
+                              owned_array(std::move(found->keys)));
+      },
+      "batch"_a, "most"_a, "threads"_a,
+      nb::sig("def used_columns(batch: Batch, most: int, "
+              "threads: int) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int32]] | None"),
+      "Return the columns that occur, and the keys with these columns numbered from 0.\n\n"
+      "None if more than `most` occur, or if learners might refuse a key or a value.");
 }
 
 }  // namespace bindings

@@ -572,6 +572,15 @@ class MarginBlock:
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
 
+def used_columns(
+    batch: Batch, most: int, threads: int
+) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int32]] | None:
+    """
+    Return the columns that occur, and the keys with these columns numbered from 0.
+
+    None if more than `most` occur, or if learners might refuse a key or a value.
+    """
+
 class Discovery:
     """Evidence of the features of one output."""
 

@@ -12,6 +12,7 @@ from thresher.data import nonzeros
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
+from thresher.data.used_columns import UsedColumns
 from thresher.errors import OutOfMemoryError, setting
 from thresher.search.fits import Finished, Fits
 from thresher.search.grid import GridPoint, lanes_of, runs_of
@@ -128,10 +129,16 @@ class LaneFits(Fits):
 
     def _features(self, plan: TrainingPlan) -> int:
         """Return the largest possible number of features in the store; 0: not known."""
-        source = self.splits.source
+        source, used = self.splits.source, self._used(plan)
+        if used is not None:
+            return used.block.width
         if isinstance(source, MatrixSource) and plan.store == "hashed":
             return min(source.width(), nonzeros(source.block.X))
         return self.splits.features
+
+    def _used(self, plan: TrainingPlan) -> UsedColumns | None:
+        """Return the rows without empty columns, if a store has a cell for each column."""
+        return self.splits.used_columns if plan.store == "dense" else None
 
     def _job(self, plan: TrainingPlan, point: GridPoint, split: int) -> ModelJob:
         labels = self._labels(plan, split)
@@ -179,6 +186,9 @@ class LaneFits(Fits):
         shuffle, seed = params["shuffle"], seed_of if in_memory else stream_seed
         if not in_memory and shuffle is not False:
             shuffle = "within"
+        used, block = self._used(group.plan), None
+        if isinstance(source, MatrixSource) and shuffle:
+            block = source.block if used is None else used.block
         plan = LanePlan.of(
             group.plan,
             lanes,
@@ -186,7 +196,8 @@ class LaneFits(Fits):
             waiting=tuple(job.point.waits for job in jobs for _ in job.lanes),
             labels=labels,
             seen=seen,
-            block=source.block if isinstance(source, MatrixSource) and shuffle else None,
+            block=block,
+            used=used,
             limit=float("inf") if in_memory else self.limit,
             n_jobs=self.n_jobs,
             passes=1 if self.splits.progressive else params["passes"],

@@ -146,7 +146,8 @@ class RowScores(Scores):
             truth = 2.0 * true - 1.0 if classes is not None and outputs == 1 else true
             lanes = np.concatenate([trained.lanes[i] for i in own])
             how = kind, middle, outputs, average
-            asked.append((held[split].batch, lanes, held[split].rows, truth, *how))
+            batch = trained.outputs.read_by_lanes(held[split].batch)
+            asked.append((batch, lanes, held[split].rows, truth, *how))
             wanted.append(own)
         sums_of = trained.team.scores(asked)
         each = (time.perf_counter() - began) / max(1, sum(map(len, wanted)))

@@ -105,9 +105,9 @@ class RowSearch:
             Whether to train models of all rows too; their split comes last.
         """
         classes, given = getattr(checked, "classes_", None), (rows.X, rows.y, rows.weights)
-        parts = MatrixSplits(source, splits, classes, whole, given)
-        self._try(checked, points, rows)
         quick = None if source.multilabel else self.quick
+        parts = MatrixSplits(source, splits, classes, whole, given, _renumbers(quick, points))
+        self._try(checked, points, rows)
         scores = RowScores(
             rows.X, rows.y, parts, self.scorer, self.score_params, self.error_score, quick
         )
@@ -216,3 +216,9 @@ class RowSearch:
         found = search.go(readings, self._report)
         self.models |= search.models
         return found
+
+
+def _renumbers(quick: Score | None, points: Sequence[GridPoint]) -> bool:
+    """Tell whether lanes may have other column numbers than the rows: no scorer sees a model."""
+    lanes = [point for point in points if not point.obstacle]
+    return quick is not None and all(point.params.get("target_nnz") is None for point in lanes)

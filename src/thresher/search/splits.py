@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from thresher.data.labels import (
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.data.targets import Targets
+from thresher.data.used_columns import UsedColumns, used_columns
 from thresher.errors import ReadOnceError
 from thresher.losses import check_labels
 from thresher.rules import RULES
@@ -78,6 +80,11 @@ class Splits(ABC):
     classes: NDArray[Any] | None
     width: int | None
     features: int
+
+    @property
+    def used_columns(self) -> UsedColumns | None:
+        """The rows without empty columns, if lanes may learn these instead; None: they may not."""
+        return None
 
     @abstractmethod
     def labels(self, points: Sequence[GridPoint]) -> Labels:
@@ -136,6 +143,8 @@ class MatrixSplits(Splits):
         Whether one more split learns from all rows.
     given : tuple of (X, y, sample_weight), optional
         The arguments of `fit`, for models that are fitted separately.
+    renumbers : bool
+        Whether lanes may learn the rows without empty columns.
     """
 
     source: MatrixSource
@@ -147,9 +156,10 @@ class MatrixSplits(Splits):
         classes: NDArray[Any] | None,
         whole: bool = False,
         given: tuple[Any, Any, Any] | None = None,
+        renumbers: bool = False,
     ) -> None:
         self.source, self.classes, self.parts = source, classes, list(splits)
-        self.given = given
+        self.given, self.renumbers = given, renumbers
         self.scored = len(self.parts)
         self.whole = self.scored if whole else None
         self.width = self.features = source.width()
@@ -161,6 +171,11 @@ class MatrixSplits(Splits):
             everything = np.arange(source.block.rows)
             self.parts.append(Split(everything, everything[:0], sorted=True, repeats=False))
         self.numbers = range(len(self.parts))
+
+    @cached_property
+    def used_columns(self) -> UsedColumns | None:
+        """The rows without empty columns, if lanes may learn these instead; None: they may not."""
+        return used_columns(self.source.block) if self.renumbers else None
 
     def labels(self, points: Sequence[GridPoint]) -> Labels:
         """Return the labels; raise ValueError if a loss does not allow them."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
+from thresher.data.used_columns import UsedColumns
 from thresher.errors import DataError, OutOfMemoryError, setting
 from thresher.model.model import Output
 from thresher.rules import RULES
@@ -110,7 +111,7 @@ class LaneOutputs(Outputs):
             self._learn_copies(self.plan.block, targets, weights, rows)
             return
         seen = None if self.plan.seen is None else self.plan.seen(targets, row, None)
-        found = self._learn(batch, targets, weights, seen, order, first, last)
+        found = self._learn(self.read_by_lanes(batch), targets, weights, seen, order, first, last)
         if self.before is not None and found is not None:
             self.before(found, targets, first, last)
 
@@ -200,6 +201,14 @@ class LaneOutputs(Outputs):
         """Return raw predictions."""
         return self.predict_lanes(batch, self.lanes, rows, average)
 
+    def read_by_lanes(self, batch: _core.Batch) -> _core.Batch:
+        """Return the rows of a batch with the column numbers of the lanes.
+
+        If the lanes have only the columns that occur, the batch must have all rows of the matrix.
+        """
+        used = self.plan.used
+        return batch if used is None else used.block.batch
+
     def predict_lanes(
         self,
         batch: _core.Batch,
@@ -209,7 +218,7 @@ class LaneOutputs(Outputs):
         finite: bool = True,
     ) -> NDArray[np.float64]:
         """Return raw predictions of some lanes; parameters are those of `LaneTeam.predict`."""
-        raw = self.team.predict(batch, lanes, rows, average, finite=finite)
+        raw = self.team.predict(self.read_by_lanes(batch), lanes, rows, average, finite=finite)
         return raw if self.scale is None else self.scale.restored(raw, self._clocks(lanes))
 
     def _clocks(self, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -218,12 +227,14 @@ class LaneOutputs(Outputs):
     def output(self, number: int, average: bool = False) -> Output:
         """Return the weights and the intercept of a lane."""
         lane = int(self.lanes[number])
-        intercept = float(self.team.intercepts(average)[lane])
-        return self._restored(Output(*self.team.weights(lane, average), intercept), lane)
+        return self._output(lane, average, float(self.team.intercepts(average)[lane]))
 
-    def _restored(self, output: Output, lane: int) -> Output:
-        """Return an output in the user's units."""
-        scale = self.scale
+    def _output(self, lane: int, average: bool, intercept: float) -> Output:
+        """Return an output in the user's units, with the column numbers of the rows."""
+        keys, weights = self.team.weights(lane, average)
+        if self.plan.used is not None:
+            keys = self.plan.used.numbers[keys]
+        output, scale = Output(keys, weights, intercept), self.scale
         return output if scale is None else scale.output(output, self.plan.lanes[lane].clock)
 
     def outputs(self, average: bool = False, target: int | None = None) -> list[Output]:
@@ -232,8 +243,7 @@ class LaneOutputs(Outputs):
         found = []
         for lane in self.lanes.tolist():
             mean = self.averages[lane]
-            output = Output(*self.team.weights(lane, mean), float(intercepts[mean][lane]))
-            found.append(self._restored(output, lane).largest(target))
+            found.append(self._output(lane, mean, float(intercepts[mean][lane])).largest(target))
         return found
 
     def nonzeros(self, average: bool = False) -> NDArray[np.int64]:
@@ -268,6 +278,8 @@ class LanePlan(TrainingPlan):
         Returns which clocks see which rows; None: all clocks see all rows.
     block : MatrixBlock or None
         Rows in memory, which are copied before they are learned; None: they are not copied.
+    used : UsedColumns or None
+        The rows, if the lanes have only the columns that occur. Then `block` is its block.
     limit : float
         Largest number of bytes of the lanes.
     n_jobs : int or None
@@ -279,6 +291,7 @@ class LanePlan(TrainingPlan):
     waiting: tuple[bool, ...] = ()
     seen: Seen | None = None
     block: MatrixBlock | None = None
+    used: UsedColumns | None = None
     limit: float = math.inf
     n_jobs: int | None = None
 
@@ -323,7 +336,9 @@ class LanePlan(TrainingPlan):
         return replace(self, params=params, lanes=lanes, waiting=(False,) * len(lanes))
 
     def make(self, features: int) -> LaneOutputs:
-        """Make the lanes; their store can hold this number of features."""
+        """Make the lanes; their store can hold this number of features, or those that occur."""
+        if self.used is not None:
+            features = self.used.block.width
         if self.waits_for_rows:  # the lanes are made again when the rate is known
             features = min(features, 1)
         team = LaneTeam(self.core, self.store, self.dtype, features, self.lanes, self.n_jobs)
