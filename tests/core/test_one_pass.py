@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -226,3 +227,30 @@ def test_the_most_useful_features_are_kept(lanes: int, dtype: str) -> None:
     assert len(kept[0.01, 0]) < 30
     assert kept[0.0, 2] == {4, 9}
     assert kept[0.0, 1] == kept[0.9, 0] == {4}
+
+
+def test_a_hashed_store_that_grows_to_many_features_keeps_the_bits() -> None:
+    """Its memory moves while rows are learned; a dense store has all of it from the beginning."""
+    rng, width, rows = np.random.default_rng(5), 60_000, 4_000
+    X = sp.csr_array(
+        (
+            rng.normal(size=20 * rows).astype(np.float32),
+            np.concatenate([rng.choice(width, 20, replace=False) for _ in range(rows)]),
+            np.arange(0, 20 * rows + 1, 20),
+        ),
+        shape=(rows, width),
+    )
+    batch = batch_of(X, rng.choice([-1.0, 1.0], rows))
+    dense, hashed = (
+        learner("one_pass", width, store=store, dtype="float32", **parameters("logistic", lanes=12))
+        for store in ("dense", "hashed")
+    )
+    for first in range(0, rows, 1000):
+        for model in (dense, hashed):
+            model.learn(batch, None, first, first + 1000)
+        assert dense.nonzeros() == hashed.nonzeros()
+    keys, weights = hashed.weights()
+    assert len(keys) == hashed.nonzeros() > 20_000
+    assert (np.diff(keys.astype(np.int64)) > 0).all()
+    for one, other in zip(dense.weights(), (keys, weights), strict=True):
+        np.testing.assert_array_equal(one, other)

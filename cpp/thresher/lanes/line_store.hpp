@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -66,7 +67,8 @@ class LineStore {
   // An empty store with the same layout.
   LineStore empty() const { return {hashed_, width_, stride_, stamp_stride_}; }
 
-  std::uint64_t width() const { return width_; }  // 0: any key
+  std::uint64_t width() const { return width_; }      // 0: any key
+  std::size_t hashed_cells() const { return used_; }  // at most; 0 if the store is dense
   std::size_t numbers() const { return stride_; }
   std::size_t stamps() const { return stamp_stride_; }
   std::size_t bytes() const {
@@ -86,7 +88,9 @@ class LineStore {
   template <class Dead>
   void reserve(std::size_t n, Dead&& dead) {
     if (!hashed_ || living_ + n <= limit_) return;
-    purge(dead);
+    std::uint64_t kept = 0;
+    each_cell([&](const Cell<Real>& cell) { kept += !dead(cell); });
+    if (kept < living_) purge(dead);
     limit_ = std::max<std::uint64_t>(1024, 2 * (living_ + n));
   }
 
@@ -117,11 +121,24 @@ class LineStore {
     const auto call = [&](std::uint64_t key, const Cell<Real>& cell) {
       if (!is_fresh(cell)) f(key, cell);
     };
-    if (hashed_)
-      index_.each([&](std::uint64_t key, const Place& place) { call(key, cell(place.number)); });
-    else
+    if (!hashed_) {
       for (std::uint64_t key = 0; key < width_; ++key)
         call(key, cell(static_cast<std::uint32_t>(key)));
+      return;
+    }
+    // Cells are far apart in memory, so each one is fetched some time before its turn.
+    constexpr std::size_t ahead = 32, line = 64 / sizeof(Real);
+    std::array<std::pair<std::uint64_t, std::uint32_t>, ahead> waiting;
+    std::size_t count = 0;
+    index_.each([&](std::uint64_t key, const Place& place) {
+      const Real* const numbers = cell(place.number).numbers;
+      for (std::size_t i = 0; i < stride_; i += line) __builtin_prefetch(numbers + i);
+      auto& turn = waiting[count % ahead];
+      if (count >= ahead) call(turn.first, cell(turn.second));
+      turn = {key, place.number}, ++count;
+    });
+    for (std::size_t i = count < ahead ? 0 : count - ahead; i < count; ++i)
+      call(waiting[i % ahead].first, cell(waiting[i % ahead].second));
   }
 
   // f(cell) for the same cells, in the order of memory, which is several times as fast.
@@ -182,14 +199,16 @@ class LineStore {
             const_cast<Real*>(stamps_.data()) + number * stamp_stride_};
   }
   bool is_fresh(const Cell<Real>& cell) const {
+    using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
     constexpr std::size_t some = 64 / sizeof(Real);  // most cells that are in use differ early
-    for (std::size_t from = 0; from < stride_; from += some) {
-      std::uint8_t any = 0;
-      const auto* bytes = reinterpret_cast<const std::uint8_t*>(cell.numbers + from);
-      const std::size_t count = std::min(some, stride_ - from) * sizeof(Real);
-      for (std::size_t i = 0; i < count; ++i) any |= bytes[i];
+    std::size_t from = 0;
+    for (; from + some <= stride_; from += some) {
+      Bits any = 0;
+      for (std::size_t i = 0; i < some; ++i) any |= std::bit_cast<Bits>(cell.numbers[from + i]);
       if (any) return false;
     }
+    for (; from < stride_; ++from)
+      if (std::bit_cast<Bits>(cell.numbers[from])) return false;
     return true;
   }
 
@@ -241,10 +260,8 @@ class LineStore {
   }
 
   void grow(std::uint64_t cells) {
-    ZeroedArray<Real> larger(cells * stride_), more(cells * stamp_stride_);
-    std::copy_n(cells_.data(), cells_.size(), larger.data());
-    std::copy_n(stamps_.data(), stamps_.size(), more.data());
-    cells_ = std::move(larger), stamps_ = std::move(more);
+    stamps_.grow(cells * stamp_stride_);
+    cells_.grow(cells * stride_);
   }
 
   template <class Dead>

@@ -32,6 +32,7 @@
 #include "thresher/lanes/line_store.hpp"
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/cut.hpp"
+#include "thresher/one_pass/feature_weight.hpp"
 #include "thresher/one_pass/inputs.hpp"
 #include "thresher/one_pass/output.hpp"
 
@@ -81,15 +82,16 @@ class OnePassLanes final : public Lanes {
   }
   void next_pass() override {
     for (std::size_t o = 0; o < count(); ++o) {
-      store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
-        cell.numbers[total_at(o)] += static_cast<Real>(pass_weight(cell, o));
+      const FeatureWeight<Real> weight = weight_of(o);
+      store_.each_cell([&](const lanes::Cell<Real>& cell) {
+        cell.numbers[total_at(o)] += static_cast<Real>(weight.of_pass(cell.numbers));
         std::fill_n(cell.numbers + at(o), 2 * bank_.size(), Real(0));
         cell.numbers[mean_at(o)] = 0;
       });
       outputs_[o].next_pass(gain_since(last_step_));
     }
     const double none = 0.0;
-    store_.each([&](std::uint64_t, const lanes::Cell<Real>& cell) {
+    store_.each_cell([&](const lanes::Cell<Real>& cell) {
       std::memcpy(cell.numbers + last_at(), &none, sizeof none);
     });
     longest_ = std::max(longest_, time_);
@@ -112,9 +114,11 @@ class OnePassLanes final : public Lanes {
   }
   SparseWeights weights(std::size_t output, bool /*average*/) const override {
     const double least = least_energies()[output];
+    const FeatureWeight<Real> weight = weight_of(output);
     std::vector<std::pair<std::uint64_t, double>> found;
+    found.reserve(static_cast<std::size_t>(nonzeros(false)[output]));
     store_.each([&](std::uint64_t key, const lanes::Cell<Real>& cell) {
-      if (const double w = kept_weight(cell, output, least); w != 0.0) found.emplace_back(key, w);
+      if (const double w = weight.kept(cell.numbers, least); w != 0.0) found.emplace_back(key, w);
     });
     return sorted_weights(std::move(found));
   }
@@ -292,13 +296,16 @@ class OnePassLanes final : public Lanes {
                     std::span<const std::int64_t> lanes, double* out) const {
     Rows<Real> rows(batch, visit, store_.width());
     typename lanes::LineStore<Real>::Work work;
+    std::vector<FeatureWeight<Real>> weights;
+    for (const std::int64_t lane : lanes)
+      weights.push_back(weight_of(static_cast<std::size_t>(lane)));
     for (; rows.next(); out += lanes.size()) {
       const lanes::RowOfCells<Real> row = lanes::cells_of(rows, store_, work);
       for (std::size_t i = 0; i < lanes.size(); ++i) {
         const auto output = static_cast<std::size_t>(lanes[i]);
         double p = intercept(output, false);
         for (std::size_t k = 0; k < row.n; ++k)
-          p += kept_weight(row.cell(k), output, least[output]) * static_cast<double>(row.x[k]);
+          p += weights[i].kept(row.cell(k).numbers, least[output]) * static_cast<double>(row.x[k]);
         if (!std::isfinite(p)) rows.check_values();
         out[i] = p;
       }
@@ -312,37 +319,23 @@ class OnePassLanes final : public Lanes {
   // How much the model of this pass counts: a pass that has not ended counts less.
   double pass_share() const { return passes_ == 0 ? 1.0 : std::min(1.0, time_ / longest_); }
 
-  // The weight in units of x / s_j and of standardised targets.
-  double scaled_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
-    const double w = pass_weight(cell, o);
-    if (passes_ == 0) return w;
-    const double total = cell.numbers[total_at(o)], share = pass_share();
-    return (total + share * w) / (static_cast<double>(passes_) + share);
-  }
-  // The same of this pass.
-  double pass_weight(const lanes::Cell<Real>& cell, std::size_t o) const {
+  FeatureWeight<Real> weight_of(std::size_t o) const {
     const Output& output = outputs_[o];
-    const double s = cell.numbers[scale_at()], ratio = s * inputs_.inverse_of_common();
-    double w = 0.0;
-    for (std::size_t k = 0; k < bank_.size(); ++k)
-      w += output.stack()[k] * static_cast<double>(cell.numbers[weight_at(o, k)]) *
-           (bank_[k].own ? 1.0 : ratio);
-    if (!output.averages()) return w;
-    const double mean = cell.numbers[mean_at(o)];
-    return mean + gain_since(last_of(cell.numbers + last_at())) * (w - mean);
-  }
-  // Its energy is w^2 sum x^2, with the square of the mean for the mean of the squares.
-  double energy(const lanes::Cell<Real>& cell, double w) const {
-    return w * w * static_cast<double>(cell.numbers[count_at()]);
-  }
-  // The weight in units of x and y; 0 if its energy is not above `least`.
-  double kept_weight(const lanes::Cell<Real>& cell, std::size_t o, double least) const {
-    const double w = scaled_weight(cell, o);
-    return energy(cell, w) > least ? usable_weight(cell, o, w) : 0.0;
-  }
-  double usable_weight(const lanes::Cell<Real>& cell, std::size_t o, double w) const {
-    const double kept = outputs_[o].target().unit() * w / cell.numbers[scale_at()];
-    return std::isfinite(kept) ? kept : 0.0;  // not if s_j is almost 0
+    FeatureWeight<Real> weight{{{}, mean_at(o), total_at(o), scale_at(), count_at(), last_at()},
+                               bank_.size(),
+                               {},
+                               {},
+                               output.averages(),
+                               time_,
+                               inputs_.inverse_of_common(),
+                               static_cast<double>(passes_),
+                               pass_share(),
+                               output.target().unit()};
+    for (std::size_t k = 0; k < bank_.size(); ++k) {
+      weight.places.weights[k] = weight_at(o, k);
+      weight.mixture[k] = output.stack()[k], weight.own[k] = bank_[k].own;
+    }
+    return weight;
   }
 
   // The energy up to which features of each output are cut; computed once for the rows so far.
@@ -355,12 +348,17 @@ class OnePassLanes final : public Lanes {
   void find_least() const {
     if (least_of_ == inputs_.rows().weight && !least_.empty()) return;
     std::vector<std::vector<double>> energies(count()), useless(count());
+    std::vector<FeatureWeight<Real>> weights;
+    for (std::size_t o = 0; o < count(); ++o) {
+      weights.push_back(weight_of(o));
+      energies[o].reserve(store_.hashed_cells());
+    }
     store_.each_cell([&](const lanes::Cell<Real>& cell) {
       for (std::size_t o = 0; o < count(); ++o) {
-        const double w = scaled_weight(cell, o), e = energy(cell, w);
+        const double w = weights[o].scaled(cell.numbers), e = weights[o].energy(cell.numbers, w);
         if (!(e > 0.0)) continue;
         energies[o].push_back(e);
-        if (usable_weight(cell, o, w) == 0.0) useless[o].push_back(e);
+        if (weights[o].usable(cell.numbers, w) == 0.0) useless[o].push_back(e);
       }
     });
     least_.resize(count()), kept_.assign(count(), 0);
