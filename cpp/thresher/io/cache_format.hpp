@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <span>
 #include <type_traits>
 
@@ -107,13 +106,6 @@ struct Layout {
   Array name_keys, name_starts, names;
   std::uint64_t size = sizeof(BlockHeader);
   bool fits = true;  // the arrays stay within the limit
-
-  // Writes zeros between the end of each array and the beginning of the next.
-  void clear_gaps(std::byte* base) const {
-    for (const Array& array : {starts, keys, values, labels, weights, label_starts, label_values,
-                               tag_starts, tags, lines, name_keys, name_starts, names})
-      std::memset(base + array.at + array.size, 0, aligned(array.size) - array.size);
-  }
 
   // A damaged header can contain any numbers, so no array is placed beyond `limit` bytes.
   Layout(const BlockHeader& header, std::uint64_t limit) : limit_(limit) {

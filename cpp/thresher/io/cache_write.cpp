@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <random>
 #include <utility>
 
@@ -105,72 +106,88 @@ BlockHeader header_of(const Block& block, const Kept& names) {
   return header;
 }
 
-template <class To, class From>
-void copy_as(const From* from, std::byte* to, std::uint64_t bytes) {
-  if (bytes == 0) return;
-  if constexpr (std::is_same_v<To, From>) {
-    std::memcpy(to, from, bytes);
-  } else {
-    auto* into = reinterpret_cast<To*>(to);
-    for (std::size_t i = 0; i < bytes / sizeof(To); ++i) into[i] = static_cast<To>(from[i]);
+// The arrays of a block in the order of the file. Arrays of the types that a cache has are not
+// copied.
+class Arrays {
+ public:
+  Arrays(const Block& block, const Kept& names, const BlockHeader& header, const Layout& layout) {
+    const Batch& batch = block.batch;
+    std::visit([&](auto starts) { add(starts, header.starts, layout.starts); }, batch.starts);
+    std::visit([&](auto keys) { add(keys, header.keys, layout.keys); }, batch.keys);
+    std::visit([&](auto values) { add_values(values, header.values, layout.values); },
+               batch.values);
+    add_bytes(batch.labels, layout.labels), add_bytes(batch.weights, layout.weights);
+    add_bytes(block.label_starts, layout.label_starts);
+    add_bytes(block.label_values, layout.label_values);
+    add_bytes(block.tag_starts, layout.tag_starts), add_bytes(block.tags, layout.tags);
+    add_bytes(block.lines, layout.lines);
+    if (header.name_count > 0) add_names(names, layout);
   }
-}
 
-void copy_names(const Kept& names, std::byte* keys, std::byte* starts, std::byte* text) {
-  std::uint64_t end = 0;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string& name = names[i]->name;
-    std::memcpy(keys + 8 * i, &names[i]->key, 8);
-    std::memcpy(starts + 8 * i, &end, 8);
-    std::memcpy(text + end, name.data(), name.size());
-    end += name.size();
+  // f(bytes) for each array, which padding to a multiple of `alignment` follows.
+  template <class F>
+  void each(F&& f) const {
+    for (const auto& array : arrays_) f(array);
   }
-  std::memcpy(starts + 8 * names.size(), &end, 8);
-}
 
-// Copies all arrays of a block to `base`, which has room for the whole layout.
-void encode(const Block& block, const Kept& names, const BlockHeader& header, const Layout& layout,
-            std::byte* base) {
-  const Batch& batch = block.batch;
-  std::visit(
-      [&](auto starts) {
-        if constexpr (!std::is_same_v<decltype(starts), std::monostate>) {
-          if (header.starts == Kind::narrow)
-            copy_as<std::int32_t>(starts, base + layout.starts.at, layout.starts.size);
-          else copy_as<std::int64_t>(starts, base + layout.starts.at, layout.starts.size);
-        }
-      },
-      batch.starts);
-  std::visit(
-      [&](auto keys) {
-        if constexpr (!std::is_same_v<decltype(keys), std::monostate>) {
-          if (header.keys == Kind::narrow)
-            copy_as<std::int32_t>(keys, base + layout.keys.at, layout.keys.size);
-          else copy_as<std::int64_t>(keys, base + layout.keys.at, layout.keys.size);
-        }
-      },
-      batch.keys);
-  std::visit(
-      [&](auto values) {
-        if (header.values == Kind::narrow)
-          copy_as<float>(values, base + layout.values.at, layout.values.size);
-        else copy_as<double>(values, base + layout.values.at, layout.values.size);
-      },
-      batch.values);
-  const auto copy = [&](const auto* from, const Layout::Array& to) {
-    if (to.size > 0) std::memcpy(base + to.at, from, to.size);
-  };
-  copy(batch.labels, layout.labels);
-  copy(batch.weights, layout.weights);
-  copy(block.label_starts, layout.label_starts);
-  copy(block.label_values, layout.label_values);
-  copy(block.tag_starts, layout.tag_starts);
-  copy(block.tags, layout.tags);
-  copy(block.lines, layout.lines);
-  if (header.name_count > 0)
-    copy_names(names, base + layout.name_keys.at, base + layout.name_starts.at,
-               base + layout.names.at);
-}
+  std::uint64_t sum() const {
+    Checksum checksum;
+    each([&](std::span<const std::byte> array) {
+      checksum.take_padded(array.data(), array.size());
+    });
+    return checksum.sum();
+  }
+
+ private:
+  void add_bytes(const void* from, const Layout::Array& to) {
+    if (to.size > 0) arrays_.emplace_back(static_cast<const std::byte*>(from), to.size);
+  }
+
+  template <class To, class From>
+  void add_as(const From* from, const Layout::Array& to) {
+    if constexpr (std::is_same_v<To, From>) {
+      add_bytes(from, to);
+    } else {
+      std::vector<std::byte>& copy = copies_.emplace_back(to.size);
+      auto* into = reinterpret_cast<To*>(copy.data());
+      for (std::size_t i = 0; i < to.size / sizeof(To); ++i) into[i] = static_cast<To>(from[i]);
+      add_bytes(copy.data(), to);
+    }
+  }
+
+  template <class From>
+  void add(const From& from, Kind kind, const Layout::Array& to) {  // header_of() refused others
+    if constexpr (std::is_same_v<From, std::monostate>) return;
+    else if (kind == Kind::narrow) add_as<std::int32_t>(from, to);
+    else add_as<std::int64_t>(from, to);
+  }
+
+  template <class From>
+  void add_values(const From& from, Kind kind, const Layout::Array& to) {
+    if (kind == Kind::narrow) add_as<float>(from, to);
+    else add_as<double>(from, to);
+  }
+
+  void add_names(const Kept& names, const Layout& layout) {
+    std::vector<std::byte>& keys = copies_.emplace_back(layout.name_keys.size);
+    std::vector<std::byte>& starts = copies_.emplace_back(layout.name_starts.size);
+    std::vector<std::byte>& text = copies_.emplace_back(layout.names.size);
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string& name = names[i]->name;
+      std::memcpy(keys.data() + 8 * i, &names[i]->key, 8);
+      std::memcpy(starts.data() + 8 * i, &end, 8);
+      std::memcpy(text.data() + end, name.data(), name.size());
+      end += name.size();
+    }
+    std::memcpy(starts.data() + 8 * names.size(), &end, 8);
+    add_bytes(keys.data(), layout.name_keys), add_bytes(starts.data(), layout.name_starts);
+    add_bytes(text.data(), layout.names);
+  }
+
+  std::vector<std::span<const std::byte>> arrays_;
+  std::deque<std::vector<std::byte>> copies_;  // of arrays of other types; they keep their place
+};
 
 }  // namespace
 
@@ -213,6 +230,12 @@ struct CacheWriter::Open {
       if (n < 0) fail("cannot write");
       bytes = bytes.subspan(static_cast<std::size_t>(n));
     }
+  }
+
+  void write_padded(std::span<const std::byte> bytes) {
+    static constexpr std::byte zeros[alignment] = {};
+    write(bytes);
+    write(std::span(zeros).first(aligned(bytes.size()) - bytes.size()));
   }
 
   // Starts writing to the disk now, so that finish() waits less.
@@ -258,7 +281,6 @@ struct CacheWriter::Open {
   bool nameless = false;
   pid_t owner = ::getpid();
   std::uint64_t at = 0;
-  std::vector<std::byte> buffer;  // a block, encoded
   std::vector<Entry> entries;
   std::vector<std::uint64_t> written;  // hash table: last key per slot whose name was written
   Trailer totals;
@@ -297,17 +319,14 @@ void CacheWriter::add(const Block& block) {
   const Layout layout(header, UINT64_MAX / 2);
   header.size = layout.size;
   try {
-    if (file.buffer.size() < layout.size) file.buffer.resize(layout.size);
-    const std::span bytes(file.buffer.data(), layout.size);
-    encode(block, names, header, layout, bytes.data());
-    layout.clear_gaps(bytes.data());
-    header.sum = sum_of(header, bytes.subspan(sizeof header));
-    std::memcpy(bytes.data(), &header, sizeof header);
+    const Arrays arrays(block, names, header, layout);
+    header.sum = sum_of(header, arrays.sum());
     Entry entry;
     entry.at = file.at, entry.size = layout.size;
     entry.rows = header.rows, entry.nonzeros = header.nonzeros, entry.columns = header.columns;
     file.entries.push_back(entry);
-    file.write(bytes);
+    file.write(bytes_of(header));
+    arrays.each([&](std::span<const std::byte> array) { file.write_padded(array); });
     file.flush_early(entry.at, entry.size);
   } catch (...) {
     open_.reset();

@@ -35,6 +35,16 @@ class Checksum {
     std::memcpy(lane_, lane, sizeof lane);
   }
 
+  // The same for the bytes followed by zeros up to a multiple of `stripe`.
+  void take_padded(const void* data, std::size_t size) {
+    const std::size_t whole = size / stripe * stripe;
+    take(data, whole);
+    if (size == whole) return;
+    unsigned char last[stripe] = {};
+    std::memcpy(last, static_cast<const unsigned char*>(data) + whole, size - whole);
+    take(last, stripe);
+  }
+
   std::uint64_t sum() const {
     std::uint64_t sum = size_;
     for (const std::uint64_t lane : lane_) {

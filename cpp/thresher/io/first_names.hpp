@@ -126,7 +126,7 @@ class ReportedKeys {
   }
 
  private:
-  static constexpr std::size_t most_slots = std::size_t{1} << 16;  // 512 KiB
+  static constexpr std::size_t most_slots = std::size_t{1} << 18;  // 2 MiB
 
   void grow(std::size_t slots) {
     const std::vector<std::uint64_t> before = std::move(recent_);

@@ -21,14 +21,15 @@ class Names {
  public:
   explicit Names(const Options& options)
       : on_(options.names), again_(options.names_again), wanted_(options.wanted) {
-    if (options.first) first_ = options.first, reported_.emplace(options.bits);
+    first_ = options.first;
+    if (first_ || (on_ && !again_ && !wanted_)) reported_.emplace(options.bits);
   }
 
   void begin(Block& block) {
     names_ = &block.names, list_ = &block.first_names;
     if (first_) {
       on_ = !first_->full();
-    } else if (on_ && (again_ || recent_.empty())) {
+    } else if (on_ && !reported_ && (again_ || recent_.empty())) {
       recent_.assign(slots, 0);
       recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
     }
@@ -59,8 +60,7 @@ class Names {
     count_ = 0;
     if (fresh == 0) return;
     const std::string prefix = space.prefix();
-    for (std::size_t i = 0; i < fresh; ++i)
-      list_->add(seen_[i].folded, std::string_view(prefix), seen_[i].name);
+    for (std::size_t i = 0; i < fresh; ++i) add(seen_[i].folded, prefix, seen_[i].name);
   }
 
   // Whether the name of `key` should be added; `folded` is the key of its weight.
@@ -96,7 +96,7 @@ class Names {
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
   std::shared_ptr<const FirstNames> first_;
-  std::optional<ReportedKeys> reported_;  // with `first_`
+  std::optional<ReportedKeys> reported_;  // if names of all keys are wanted, each of them once
   struct Seen {
     std::uint64_t folded;
     std::string_view name;

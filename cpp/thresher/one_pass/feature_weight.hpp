@@ -2,10 +2,10 @@
 // features share, as of the rows so far; the next row makes it invalid.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 #include "thresher/one_pass/bank.hpp"
 #include "thresher/one_pass/inputs.hpp"
@@ -14,9 +14,9 @@ namespace thresher::one_pass {
 
 // Where a cell has the numbers of an output.
 struct CellPlaces {
-  std::array<std::size_t, most_lanes> weights;  // of the lanes
-  std::size_t mean, total;                      // of the mixed weight; of earlier passes
-  std::size_t scale, count, last;               // of the feature
+  std::size_t weights;             // of the lanes: the first eight, as many sums, then the others
+  std::size_t mean, total;         // of the mixed weight; of earlier passes
+  std::size_t scale, count, last;  // of the feature
 };
 
 template <class Real>
@@ -34,9 +34,8 @@ struct FeatureWeight {
   // The weight of this pass, in units of x / s_j and of standardised targets.
   double of_pass(const Real* cell) const {
     const double ratio = cell[places.scale] * inverse_of_common;
-    double w = 0.0;
-    for (std::size_t k = 0; k < lanes; ++k)
-      w += mixture[k] * static_cast<double>(cell[places.weights[k]]) * (own[k] ? 1.0 : ratio);
+    const double w = lanes == most_lanes ? mixed<most_lanes>(cell + places.weights, ratio)
+                                         : mixed<4>(cell + places.weights, ratio);
     if (!averages) return w;
     const double mean = cell[places.mean];
     const double g = time > 0 ? gain(1.0 - last_of(cell + places.last) / time) : 1.0;
@@ -62,6 +61,18 @@ struct FeatureWeight {
   double kept(const Real* cell, double least) const {
     const double w = scaled(cell);
     return energy(cell, w) > least ? usable(cell, w) : 0.0;
+  }
+
+ private:
+  template <std::size_t n>
+  double mixed(const Real* weights, double ratio) const {
+    constexpr std::size_t first = std::min<std::size_t>(n, 8);
+    double parts[n], w = 0.0;
+    for (std::size_t k = 0; k < first; ++k) parts[k] = mixture[k] * static_cast<double>(weights[k]);
+    for (std::size_t k = first; k < n; ++k)
+      parts[k] = mixture[k] * static_cast<double>(weights[k + 8]);
+    for (std::size_t k = 0; k < n; ++k) w += parts[k] * (own[k] ? 1.0 : ratio);
+    return w;
   }
 };
 

@@ -195,9 +195,6 @@ class OnePassLanes final : public Lanes {
   // ---- the layout of a cell ------------------------------------------------------------------
 
   std::size_t at(std::size_t output) const { return output * 2 * bank_.size(); }
-  std::size_t weight_at(std::size_t output, std::size_t k) const {  // lines of 4, or of 8 and 4
-    return at(output) + (k < 8 ? k : k + 8);
-  }
   std::size_t mean_at(std::size_t output) const { return count() * 2 * bank_.size() + output; }
   std::size_t total_at(std::size_t output) const { return mean_at(output) + count(); }
   std::size_t scale_at() const { return count() * (2 * bank_.size() + 2); }
@@ -321,20 +318,13 @@ class OnePassLanes final : public Lanes {
 
   FeatureWeight<Real> weight_of(std::size_t o) const {
     const Output& output = outputs_[o];
-    FeatureWeight<Real> weight{{{}, mean_at(o), total_at(o), scale_at(), count_at(), last_at()},
-                               bank_.size(),
-                               {},
-                               {},
-                               output.averages(),
-                               time_,
-                               inputs_.inverse_of_common(),
-                               static_cast<double>(passes_),
-                               pass_share(),
-                               output.target().unit()};
-    for (std::size_t k = 0; k < bank_.size(); ++k) {
-      weight.places.weights[k] = weight_at(o, k);
+    FeatureWeight<Real> weight{};
+    weight.places = {at(o), mean_at(o), total_at(o), scale_at(), count_at(), last_at()};
+    for (std::size_t k = 0; k < bank_.size(); ++k)
       weight.mixture[k] = output.stack()[k], weight.own[k] = bank_[k].own;
-    }
+    weight.lanes = bank_.size(), weight.averages = output.averages(), weight.time = time_;
+    weight.inverse_of_common = inputs_.inverse_of_common(), weight.unit = output.target().unit();
+    weight.passes = static_cast<double>(passes_), weight.share = pass_share();
     return weight;
   }
 
@@ -363,8 +353,9 @@ class OnePassLanes final : public Lanes {
     });
     least_.resize(count()), kept_.assign(count(), 0);
     for (std::size_t o = 0; o < count(); ++o) {
+      const std::size_t all = energies[o].size();
       least_[o] = least_energy(energies[o], cut_, outputs_[o].spread(), most_nonzeros_);
-      for (const double e : energies[o]) kept_[o] += e > least_[o];
+      kept_[o] = static_cast<std::int64_t>(all) - cut_count(energies[o], least_[o]);
       for (const double e : useless[o]) kept_[o] -= e > least_[o];
     }
     least_of_ = inputs_.rows().weight;
