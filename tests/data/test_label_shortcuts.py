@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from thresher import _core
 from thresher.data.label_checks import distinct, places_of
+from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
 from thresher.health import column_scales
 
@@ -58,3 +60,14 @@ def test_a_column_differs_only_if_its_mean_does(keys, logs):
     expected = bool((many & (mean / usual >= 25)).any())
     found = column_scales.different_column(keys, values)
     assert (found is not None) == expected
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 10])
+def test_the_first_rows_of_a_sparse_matrix_are_those_of_a_slice(rows):
+    X = sp.csr_matrix([[0, 0, 0], [1, 0, 2], [0, 3, 0], [0, 0, 0], [4, 5, 6]], dtype=np.float32)
+    block, part = MatrixBlock(X, np.zeros(5)), X[:rows]
+    starts, values = block.first_values(rows)
+    assert starts.tolist() == part.indptr.tolist()
+    assert values.dtype == np.float64
+    assert values.tolist() == part.data.tolist()
+    assert block.first_keys(rows).tolist() == part.indices.tolist()

@@ -73,15 +73,19 @@ class MatrixBlock(LabelArray):
 
     def first_values(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return where the values of each of the first rows begin, and their values."""
-        X = self.X[:rows]
-        if is_sparse(X):
-            return X.indptr.astype(np.int64), np.asarray(X.data, np.float64)
+        X = self.X
+        if is_sparse(X):  # a slice of a SciPy matrix takes 0.1 ms
+            starts = X.indptr[: rows + 1].astype(np.int64)
+            return starts, np.asarray(X.data[: starts[-1]], np.float64)
+        X = X[:rows]
         return np.arange(len(X) + 1, dtype=np.int64) * self.width, np.asarray(X, np.float64).ravel()
 
     def first_keys(self, rows: int) -> NDArray[Any]:
         """Return the column of each of the `first_values`."""
-        X = self.X[:rows]
-        return X.indices if is_sparse(X) else np.tile(np.arange(self.width), len(X))
+        if is_sparse(self.X):
+            keys: NDArray[Any] = self.X.indices[: self.X.indptr[: rows + 1][-1]]
+            return keys
+        return np.tile(np.arange(self.width), len(self.X[:rows]))
 
     def spread(self, rows: int) -> MatrixBlock | None:
         """Return about `rows` rows from all parts of the matrix; None: it has not many more."""
