@@ -40,8 +40,8 @@ class ProgressReporter(Observer):
 
     Parameters
     ----------
-    callback : callable
-        Called with a SearchProgress.
+    callback : callable or None
+        Called with a SearchProgress; None: nobody asks for progress.
     readings : int
         Number of groups of models that train one after the other.
 
@@ -53,7 +53,7 @@ class ProgressReporter(Observer):
         The models that train now.
     """
 
-    def __init__(self, callback: Callable[[SearchProgress], Any], readings: int) -> None:
+    def __init__(self, callback: Callable[[SearchProgress], Any] | None, readings: int) -> None:
         self.callback, self.readings, self.reading, self.rows = callback, readings, 0, 0
         self._began, self._told = time.perf_counter(), 0.0
         self.training: Training | None = None
@@ -77,6 +77,8 @@ class ProgressReporter(Observer):
         """Report that `rows` rows of a pass were read."""
         assert self.training is not None
         self.rows = max(self.rows, rows)
+        if self.callback is None:
+            return
         seconds, all_rows = time.perf_counter() - self._began, self.training.all_rows
         if (all_rows is None or rows < all_rows) and seconds - self._told < _INTERVAL:
             return

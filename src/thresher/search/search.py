@@ -38,8 +38,8 @@ class Search:
         Largest size of all models together, in bytes.
     n_jobs : int or None
         Number of threads.
-    callback : callable
-        Called with a SearchProgress.
+    callback : callable or None
+        Called with a SearchProgress; None: nobody asks for progress.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Search:
         scores: Scores,
         limit: int,
         n_jobs: int | None,
-        callback: Callable[[SearchProgress], Any],
+        callback: Callable[[SearchProgress], Any] | None,
     ) -> None:
         self.estimator, self.splits, self.scores = estimator, splits, scores
         self.limit, self.n_jobs, self.callback = limit, n_jobs, callback
