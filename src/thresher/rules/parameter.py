@@ -86,6 +86,8 @@ class Parameter:
         """Return whether the value is allowed."""
         if value is None:
             return self.optional
+        if type(value) is float and self.kind == "number" and self.low < value <= self.high:
+            return True  # the usual case, without the slower checks below
         if self.kind == "object":
             return True
         if self.kind == "flag":

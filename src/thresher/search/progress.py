@@ -64,8 +64,8 @@ class SearchProgress(NamedTuple):
 @contextmanager
 def told(
     verbose: Any, callback: Callable[[SearchProgress], Any] | None, rows: int | None
-) -> Iterator[Callable[[SearchProgress], None]]:
-    """Yield a function that shows progress, if `verbose`, and calls the callback.
+) -> Iterator[Callable[[SearchProgress], None] | None]:
+    """Yield a function that shows progress and calls the callback; None if nobody asks for it.
 
     Parameters
     ----------
@@ -73,7 +73,16 @@ def told(
     callback : callable, optional
     rows : int or None
         Number of rows of a pass, if known.
+
+    Examples
+    --------
+    >>> with told(0, None, 10) as tell:
+    ...     tell is None
+    True
     """
+    if not verbose and callback is None:
+        yield None
+        return
     with StatusLine(verbose) as line:
 
         def tell(progress: SearchProgress) -> None:

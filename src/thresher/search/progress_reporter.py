@@ -40,8 +40,8 @@ class ProgressReporter(Observer):
 
     Parameters
     ----------
-    callback : callable
-        Called with a SearchProgress.
+    callback : callable or None
+        Called with a SearchProgress; None: nobody asks for progress.
     readings : int
         Number of groups of models that train one after the other.
     observer : Observer, optional
@@ -57,7 +57,7 @@ class ProgressReporter(Observer):
 
     def __init__(
         self,
-        callback: Callable[[SearchProgress], Any],
+        callback: Callable[[SearchProgress], Any] | None,
         readings: int,
         observer: Observer | None = None,
     ) -> None:
@@ -101,6 +101,8 @@ class ProgressReporter(Observer):
         """Report that `rows` rows of a pass were read."""
         assert self.training is not None
         self.rows = max(self.rows, rows)
+        if self.callback is None:
+            return
         seconds, all_rows = time.perf_counter() - self._began, self.training.all_rows
         if (all_rows is None or rows < all_rows) and seconds - self._told < _INTERVAL:
             return

@@ -46,8 +46,8 @@ class RowSearch:
     limit : int
         Largest size of all models together, in bytes.
     n_jobs : int or None
-    tell : callable
-        Called with a SearchProgress.
+    tell : callable or None
+        Called with a SearchProgress; None: nobody asks for progress.
     quick : Score, optional
         The same score by sums over rows.
     single : bool
@@ -68,7 +68,7 @@ class RowSearch:
     error_score: Any
     limit: int
     n_jobs: int | None
-    tell: Callable[[SearchProgress], Any]
+    tell: Callable[[SearchProgress], Any] | None
     quick: Score | None = None
     single: bool = False
     readings: int = 0

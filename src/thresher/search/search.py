@@ -42,8 +42,8 @@ class Search:
         Largest size of all models together, in bytes.
     n_jobs : int or None
         Number of threads.
-    callback : callable
-        Called with a SearchProgress.
+    callback : callable or None
+        Called with a SearchProgress; None: nobody asks for progress.
     run : RunOptions, optional
         Observer and checkpoints.
     saved : SearchCheckpoint, optional
@@ -62,7 +62,7 @@ class Search:
         scores: Scores,
         limit: int,
         n_jobs: int | None,
-        callback: Callable[[SearchProgress], Any],
+        callback: Callable[[SearchProgress], Any] | None,
         run: RunOptions | None = None,
         saved: SearchCheckpoint | None = None,
     ) -> None:
