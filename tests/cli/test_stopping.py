@@ -103,6 +103,21 @@ def test_interrupt_while_waiting_for_a_pipe(tmp_path, threads, packed):
     assert model.read_bytes() == (tmp_path / "whole.thresher").read_bytes()
 
 
+@pytest.mark.parametrize("rows", [0, 5, 100_000])
+def test_interrupt_while_waiting_for_a_pipe_of_csv(tmp_path, rows):
+    model = tmp_path / "m.thresher"
+    process = started("train", "-", "-m", model, "--format", "csv", "--label", "y", "--json")
+    process.stdin.write("y,a,b\n" + "".join(f"{i % 2},{i % 7},{i % 11}\n" for i in range(rows)))
+    process.stdin.flush()
+    if rows > 5:
+        while '"progress"' not in process.stdout.readline():
+            assert process.poll() is None
+    time.sleep(0.3 if rows > 5 else 2.0)  # usually it waits for input now
+    shown = interrupted(process)
+    assert "interrupted" in shown
+    assert os.path.exists(f"{model}.checkpoint") == (rows > 5)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupt_before_the_first_row_is_learned(tmp_path, threads):
     """There is nothing to save: no checkpoint is written."""

@@ -46,11 +46,19 @@ class BinaryStream(io.RawIOBase):
         reading.
     """
 
-    def __init__(self, raw: Any, path: str, size: int | None, local: bool, rereadable: bool):
+    def __init__(
+        self,
+        raw: Any,
+        path: str,
+        size: int | None,
+        local: bool,
+        rereadable: bool,
+        waiting: Callable[[], None] | None = None,
+    ):
         super().__init__()
         self._raw = raw
         self.local = local
-        self.waiting: Callable[[], None] = _do_nothing
+        self.waiting: Callable[[], None] = waiting or _do_nothing
         self._poll = None if rereadable or not local else select.poll()
         if self._poll is not None:
             self._poll.register(raw.fileno(), select.POLLIN)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.bad_lines import BadRow
+from thresher.data.byte_stream import BinaryStream
 from thresher.data.columns import arrow, integers, single
 from thresher.data.csv_layout import TAG, CsvLayout
 from thresher.data.open_streams import open_bytes
@@ -20,6 +22,7 @@ from thresher.errors import InputError, setting
 __all__ = ["LINE", "OnRagged", "decoded", "read_csv", "split_tags"]
 
 _BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (80 MiB with 1 MiB)
+_WAIT = 0.1  # seconds between two calls of `waiting`
 LINE = "line"  # the only column of a file of fastText, before it is split
 
 OnRagged = Callable[[int, str, str], None]
@@ -32,6 +35,7 @@ def read_csv(
     layout: CsvLayout,
     on_ragged: OnRagged,
     on_read: Callable[[int], None] = lambda _: None,
+    waiting: Callable[[], None] | None = None,
 ) -> Iterator[Any]:
     """Yield the rows of a CSV file as tables of bytes; `decoded` turns them into strings.
 
@@ -45,7 +49,45 @@ def read_csv(
         Called for each line with too many or too few cells, before the rows after it are yielded.
     on_read : callable
         Called with the number of bytes read so far.
+    waiting : callable, optional
+        Called from time to time while a pipe has no rows; an error that it raises ends the reading.
     """
+    with open_bytes(path, waiting) as stream:
+        if layout.empty:
+            return
+        tables = _tables(stream, path, rows, layout, on_ragged)
+        if not stream.rereadable:
+            tables = _in_thread(tables, stream)
+        for table in tables:
+            on_read(stream.raw_position)
+            yield table
+
+
+def _in_thread(tables: Iterator[Any], stream: BinaryStream) -> Iterator[Any]:
+    """Yield tables that another thread reads, one at a time.
+
+    While Arrow waits for a pipe, no signal handler of Python can run in the thread that waits.
+    """
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                while True:
+                    table = pool.submit(next, tables, None)
+                    while not wait([table], _WAIT).done:
+                        stream.waiting()
+                    if table.result() is None:
+                        return
+                    yield table.result()
+            finally:
+                stream.abandon()  # so that the thread ends
+    finally:
+        tables.close()  # type: ignore[attr-defined]
+
+
+def _tables(
+    stream: BinaryStream, path: str, rows: int, layout: CsvLayout, on_ragged: OnRagged
+) -> Iterator[Any]:
+    """Yield the rows of a stream as tables of bytes."""
     pa = arrow("reading CSV")
     import pyarrow.csv as csv
 
@@ -54,44 +96,40 @@ def read_csv(
         on_ragged(row.number, what, row.text)
         return "skip"
 
-    with open_bytes(path) as stream:
-        if layout.empty:
-            return
-        names = (LINE,) if layout.tagged else layout.names
-        options = {
-            "read_options": csv.ReadOptions(
-                use_threads=False,
-                block_size=_BLOCK,
-                column_names=None if layout.header else names,
-                encoding="utf8" if layout.encoding == "utf-8" else layout.encoding,
-            ),
-            "parse_options": csv.ParseOptions(
-                delimiter=layout.delimiter,
-                quote_char='"' if layout.quotes else False,
-                newlines_in_values=layout.quotes,
-                invalid_row_handler=report,
-            ),
-            "convert_options": csv.ConvertOptions(
-                column_types=dict.fromkeys(layout.heads if layout.header else names, pa.binary()),
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        }
-        try:
-            plain = _SingleSpaces(stream) if layout.delimiter == " " else stream
-            with csv.open_csv(_WholeReads(plain), **options) as reader:
-                for table in cut(reader, rows):
-                    on_read(stream.raw_position)
-                    yield split_tags(table) if layout.tagged else table.rename_columns(layout.names)
-        except pa.ArrowInvalid as error:
-            raise _explained(path, layout, str(error)) from error
-        except UnicodeError as error:
-            raise InputError(
-                f"its bytes are not {layout.encoding}: {error}",
-                place=path,
-                parameter="encoding",
-                hint=("name another one with ", setting("encoding")),
-            ) from None
+    names = (LINE,) if layout.tagged else layout.names
+    options = {
+        "read_options": csv.ReadOptions(
+            use_threads=False,
+            block_size=_BLOCK,
+            column_names=None if layout.header else names,
+            encoding="utf8" if layout.encoding == "utf-8" else layout.encoding,
+        ),
+        "parse_options": csv.ParseOptions(
+            delimiter=layout.delimiter,
+            quote_char='"' if layout.quotes else False,
+            newlines_in_values=layout.quotes,
+            invalid_row_handler=report,
+        ),
+        "convert_options": csv.ConvertOptions(
+            column_types=dict.fromkeys(layout.heads if layout.header else names, pa.binary()),
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
+    }
+    try:
+        plain = _SingleSpaces(stream) if layout.delimiter == " " else stream
+        with csv.open_csv(_WholeReads(plain), **options) as reader:
+            for table in cut(reader, rows):
+                yield split_tags(table) if layout.tagged else table.rename_columns(layout.names)
+    except pa.ArrowInvalid as error:
+        raise _explained(path, layout, str(error)) from error
+    except UnicodeError as error:
+        raise InputError(
+            f"its bytes are not {layout.encoding}: {error}",
+            place=path,
+            parameter="encoding",
+            hint=("name another one with ", setting("encoding")),
+        ) from None
 
 
 class _WholeReads(io.RawIOBase):

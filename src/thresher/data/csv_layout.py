@@ -13,7 +13,7 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -112,7 +112,12 @@ class CsvLayout:
         return tuple(dict.fromkeys(filter(None, cells))) if words else ()
 
 
-def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> CsvLayout:
+def layout_of(
+    path: str,
+    options: CsvOptions,
+    like: CsvLayout | None = None,
+    waiting: Callable[[], None] | None = None,
+) -> CsvLayout:
     r"""Return the layout of a CSV file; reads its first bytes.
 
     Parameters
@@ -123,6 +128,8 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     like : CsvLayout, optional
         The layout of the first file of a source. It decides if this file leaves open whether it
         has a header.
+    waiting : callable, optional
+        Called from time to time while a pipe has nothing to read.
 
     Examples
     --------
@@ -133,7 +140,7 @@ def layout_of(path: str, options: CsvOptions, like: CsvLayout | None = None) -> 
     >>> layout.delimiter, layout.header, layout.names
     (',', False, ('0', '1', '2'))
     """
-    text, encoding, complete = _head(path, options.encoding)
+    text, encoding, complete = _head(path, options.encoding, waiting)
     if not text.strip():
         return CsvLayout(names=options.columns, encoding=encoding, empty=True)
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
@@ -211,14 +218,16 @@ def _without_header(
 # ---- the head ------------------------------------------------------------------------------------
 
 
-def _head(path: str, encoding: str | None) -> tuple[str, str, bool]:
+def _head(
+    path: str, encoding: str | None, waiting: Callable[[], None] | None
+) -> tuple[str, str, bool]:
     """Return the first lines of a file, their encoding, and whether they are the whole file."""
     size = _HEAD
-    raw = peek_bytes(path, size)
+    raw = peek_bytes(path, size, waiting)
     found = encoding or ("utf-16" if raw.startswith(_UTF16) else "utf-8")
     if len(raw) >= size and raw.count(b"\n") < 2:
         size = _LONGEST
-        raw = peek_bytes(path, size)
+        raw = peek_bytes(path, size, waiting)
     text = raw.decode(found, "replace").removeprefix("\ufeff")
     if len(raw) >= size:
         text = text[: text.rfind("\n") + 1] or text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from thresher.data import paths
@@ -17,7 +18,7 @@ __all__ = ["open_bytes", "open_seekable", "peek_bytes", "stored_size"]
 _peeked: dict[str, BinaryStream] = {}
 
 
-def open_bytes(path: str) -> BinaryStream:
+def open_bytes(path: str, waiting: Callable[[], None] | None = None) -> BinaryStream:
     """Open a file, `-` or a URL as a stream of decompressed bytes.
 
     The first bytes decide the compression, not the name: gzip, bzip2, xz, or Zstandard (with the
@@ -27,6 +28,8 @@ def open_bytes(path: str) -> BinaryStream:
     ----------
     path : str
         A path that `expand` returned.
+    waiting : callable, optional
+        As the attribute of the stream.
 
     Examples
     --------
@@ -38,7 +41,9 @@ def open_bytes(path: str) -> BinaryStream:
     (b'1 |f x', 'bzip2', False)
     """
     if path in _peeked:
-        return _peeked.pop(path)
+        stream = _peeked.pop(path)
+        stream.waiting = waiting or stream.waiting
+        return stream
     if paths.is_remote(path):
         system, inner = paths.file_system(path)
         return BinaryStream(
@@ -57,7 +62,7 @@ def open_bytes(path: str) -> BinaryStream:
     regular = stat.S_ISREG(status.st_mode)
     rereadable = regular and path != paths.STANDARD_INPUT
     size = status.st_size if regular else None
-    return BinaryStream(raw, path, size, local=True, rereadable=rereadable)
+    return BinaryStream(raw, path, size, local=True, rereadable=rereadable, waiting=waiting)
 
 
 def stored_size(path: str) -> int | None:
@@ -72,9 +77,12 @@ def stored_size(path: str) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def peek_bytes(path: str, size: int) -> bytes:
-    """Return the first decompressed bytes; `open_bytes` returns those of a pipe again."""
-    stream = open_bytes(path)
+def peek_bytes(path: str, size: int, waiting: Callable[[], None] | None = None) -> bytes:
+    """Return the first decompressed bytes; `open_bytes` returns those of a pipe again.
+
+    `waiting` is called from time to time while a pipe has nothing to read.
+    """
+    stream = open_bytes(path, waiting)
     try:
         return stream.peek(size)
     finally:

@@ -189,11 +189,9 @@ class TextPart(FilePart):
         """Parse the file in threads."""
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
         first = wanted.names if isinstance(wanted.names, _core.FirstNames) else None
-        stream = open_streams.open_bytes(self.name)
+        stream = open_streams.open_bytes(self.name, self.waiting)
         span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
         begin = after or Position(offset=span.begin)
-        if self.waiting is not None:
-            stream.waiting = self.waiting
         reader = None
         try:
             if not stream.seekable_plain:

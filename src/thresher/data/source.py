@@ -125,7 +125,12 @@ class Source:
     @property
     def notes(self) -> list[str]:
         """What the user should know about the files, such as a missing header."""
-        return [note for part in self.parts for note in part.notes]
+        found: list[str] = []
+        for part in self.parts:
+            part.waiting = self._check_stop  # the first rows of a pipe may come late
+            found += part.notes
+            part.waiting = None
+        return found
 
     def label_words(self) -> tuple[str, ...]:
         """Return some of the labels of a table if they are words; else an empty tuple.

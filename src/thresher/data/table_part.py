@@ -49,7 +49,12 @@ class TablePart(FilePart):
         self.table = TableSource(
             name, format, columns, reading.bits, kinds=kinds, span=span, csv=csv
         )
+        self.table.waiting = self._wait
         self.named = not self.table.numbered
+
+    def _wait(self) -> None:
+        if self.waiting is not None:
+            self.waiting()
 
     def kinds(self) -> dict[str, str]:
         """Return the kinds of columns; all parts of a source share them."""

@@ -116,6 +116,7 @@ class TableSource:
         self.span = span
         self.read = 0  # bytes read so far, approximately
         self.words: tuple[str, ...] = ()  # the first different labels, if they are words
+        self.waiting: Callable[[], None] | None = None  # called while a pipe has no rows
         self._kinds_known = False  # whether `kinds` has the columns of this table
         self._use: tuple[tuple[str, ...], TableColumns, tuple[str, ...]] | None = None
 
@@ -131,7 +132,7 @@ class TableSource:
         """The layout of a CSV file; the first bytes decide it."""
         if self.format != "csv":
             return None
-        found = layout_of(self.file, self.csv, self.kinds.layout)
+        found = layout_of(self.file, self.csv, self.kinds.layout, self.waiting)
         check_unique(self.file, found.names, csv=True)
         if self.kinds.layout is None and not found.empty:
             self.kinds.layout = found
@@ -289,7 +290,7 @@ class TableSource:
             self.read = position
 
         assert self.layout is not None
-        return read_csv(self.file, BATCH_ROWS, self.layout, ragged.add, progress)
+        return read_csv(self.file, BATCH_ROWS, self.layout, ragged.add, progress, self.waiting)
 
     def _block(
         self,
