@@ -1,9 +1,6 @@
 // Rows split by columns, and the margin perceptron on one block of columns, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <map>
 #include <memory>
@@ -13,6 +10,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/rules/margin_block.hpp"
 
 namespace bindings {

@@ -7,13 +7,39 @@ additional entry. Every version reads all formats up to its own.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from safetensors import safe_open
+
 from thresher._version import __version__
 
 EARLY = "0.1.0 or earlier"  # these versions did not write their version
+
+
+def opened_tensors(path: str | os.PathLike[str]) -> Any:
+    """Open a safetensors file, for a `with` statement.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        With the reason of the system. safetensors itself says of every file that it cannot open
+        that there is no such file.
+    SafetensorError
+        The file is damaged.
+    """
+    with open(path, "rb"):
+        pass
+    try:
+        return safe_open(path, framework="numpy")
+    except FileNotFoundError:
+        raise OSError(errno.EIO, "cannot be opened a second time", os.fspath(path)) from None
 
 
 def writer_of(about: Mapping[str, Any]) -> str:

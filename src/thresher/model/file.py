@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
-from thresher.file_format import check_format
+from thresher.file_format import check_format, opened_tensors
 from thresher.losses import LOSSES
 from thresher.model import name_tensors
 from thresher.model.evidence import MORE_TENSORS, Evidence
@@ -109,7 +109,7 @@ def read(path: str | PathLike[str]) -> Model:
 
 
 def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    with safe_open(path, framework="numpy") as file:
+    with opened_tensors(path) as file:
         text = (file.metadata() or {}).get(_KEY)
         if text is None:
             raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 
@@ -22,7 +21,7 @@ from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.rules import RULES
-from thresher.training.checkpoint import check_replaceable
+from thresher.training.checkpoint import check_replaceable, remove
 from thresher.training.observer import Interrupted
 
 
@@ -98,10 +97,10 @@ def train(options: TrainOptions) -> int:
     warn_of_bad_lines(source)
     warn_of_collisions(source)
     model.save(options.model)
-    if checkpoints:
+    if checkpoints and options.keep_checkpoint:
         clear_leftovers(options.checkpoint_file)
-        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
-            os.unlink(options.checkpoint_file)
+    elif checkpoints:
+        remove(options.checkpoint_file, observer)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0
 
