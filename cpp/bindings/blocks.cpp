@@ -1,12 +1,9 @@
 // Blocks of rows for Python: the arrays are views of the block and keep it alive.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/io/block.hpp"
 
 namespace bindings {

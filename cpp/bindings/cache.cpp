@@ -1,14 +1,13 @@
 // Caches, blocks as text, and blocks made from arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/io/cache.hpp"
 #include "thresher/io/keys.hpp"

@@ -2,9 +2,6 @@
 // columns, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <map>
 #include <memory>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/core/used_columns.hpp"
 #include "thresher/rules/margin_block.hpp"
 

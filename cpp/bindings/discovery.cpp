@@ -1,12 +1,9 @@
 // Feature discovery for Python.
 #include "thresher/discovery/discovery.hpp"
+#include "casters.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <span>

@@ -1,13 +1,7 @@
 // Lanes: many models trained in one pass over the rows.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <map>
@@ -18,6 +12,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/lanes/labels.hpp"
 #include "thresher/lanes/lanes.hpp"

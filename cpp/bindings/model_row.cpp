@@ -1,9 +1,6 @@
 // Predictions for one row by the weights of a model.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <bit>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "row_scores.hpp"
 
 namespace bindings {

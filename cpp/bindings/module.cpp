@@ -2,12 +2,7 @@
 // maps errors; it computes nothing.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
@@ -20,6 +15,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/registry.hpp"
 #include "thresher/core/row_mean.hpp"
@@ -126,6 +122,13 @@ auto changing(Learner& learner, F&& f) {
 NB_MODULE(_core, m) {
   m.doc() = "The native core: batches of rows, and learners that learn from them row by row.";
 
+  nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+      PyErr_SetString(PyExc_MemoryError, "not enough memory");
+    }
+  });
   nb::exception<thresher::DataError>(m, "DataError", PyExc_ValueError);
   nb::exception<thresher::Divergence>(m, "DivergenceError", PyExc_ArithmeticError);
 

@@ -5,10 +5,6 @@
 // a record that is due, a new class, a changed parameter, or a learner that another thread uses.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <bit>
@@ -23,6 +19,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "row_scores.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/target_scale.hpp"

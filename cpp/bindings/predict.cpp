@@ -1,7 +1,6 @@
 // Predictions of many rows by the weights of a model.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <variant>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/predict/scorer.hpp"
 

@@ -1,11 +1,8 @@
 // Text readers, and the hashes that make keys, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <memory>
@@ -14,6 +11,7 @@
 #include <system_error>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/io/hash.hpp"
 #include "thresher/io/hash_strings.hpp"
 #include "thresher/io/reader.hpp"

@@ -1,7 +1,6 @@
 // Training in rounds for Python: the results of several learners are averaged.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/tuple.h>
 
 #include <cstddef>
 #include <span>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

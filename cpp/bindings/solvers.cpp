@@ -1,9 +1,6 @@
 // Solvers that need the whole matrix, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 
 #include <mutex>
 #include <optional>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/solvers/newton_descent.hpp"
 
 namespace bindings {

@@ -1,11 +1,8 @@
 // The stabilized rule for Python: stages on threads, with checks for Ctrl-C between them.
+#include "casters.hpp"
 #include "thresher/stabilized/learner.hpp"
 
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <chrono>

@@ -1,13 +1,10 @@
 // The parts and ranges of the published stabilized rule, for Python.
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <map>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/stabilized/paper/part.hpp"
 #include "thresher/stabilized/paper/range.hpp"
 #include "thresher/stabilized/paper/schedules.hpp"

@@ -1,9 +1,5 @@
 // The parts and ranges of the robust rule, for Python.
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <map>
@@ -12,6 +8,7 @@
 #include <tuple>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/stabilized/robust/pieces.hpp"
 
 namespace bindings {

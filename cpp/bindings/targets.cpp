@@ -1,8 +1,6 @@
 // Standardised targets of regressions, and runs of classes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "arrays.hpp"
+#include "casters.hpp"
 #include "thresher/core/class_runs.hpp"
 #include "thresher/core/target_scale.hpp"
 

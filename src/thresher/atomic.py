@@ -120,7 +120,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
         _sync_folder(path)
     except OSError as error:
         _remove(temporary)
-        if error.filename is None or error.filename == temporary:
+        if error.errno is not None and error.filename in (None, temporary):
             raise type(error)(error.errno, error.strerror, given) from None
         raise
     except BaseException:
@@ -183,26 +183,48 @@ def _keep_access(handle: int, path: str) -> None:
 
 def _name(handle: int, temporary: str) -> None:
     """Give an open file without a name this name."""
-    folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # os.link follows its links
     try:
-        os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
-    finally:
-        os.close(folder)
+        folder = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)  # os.link follows its links
+        try:
+            os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, temporary) from None
 
 
 def _sync_folder(path: str) -> None:
-    """Write the new name to disk, if the file system can, so that it survives a power cut."""
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
+    """Write the new name to disk, if the file system can, so that it survives a power cut.
+
+    It is not an error if that fails: the file is complete, and has replaced the one before.
+    """
+    with contextlib.suppress(OSError):
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        try:
             os.fsync(folder)
-    finally:
-        os.close(folder)
+        finally:
+            os.close(folder)
 
 
 def _remove(temporary: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         os.unlink(temporary)
+
+
+def make_folder(path: str | PathLike[str]) -> None:
+    """Make a folder and those above it, if they are missing; they survive a power cut.
+
+    Parameters
+    ----------
+    path : path
+    """
+    path = os.path.abspath(path)
+    if os.path.isdir(path):
+        return
+    make_folder(os.path.dirname(path))
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path)
+    _sync_folder(path)
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:

@@ -7,10 +7,13 @@ additional entry. Every version reads all formats up to its own.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from safetensors import safe_open
 
 from thresher._version import __version__
 
@@ -51,6 +54,29 @@ def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         repeated = next(name for name in found if names.count(name) > 1)
         raise RepeatedEntryError(f"the entry {repeated[:40]!r} occurs twice")
     return found
+
+
+def opened_tensors(path: str | os.PathLike[str]) -> Any:
+    """Open a safetensors file, for a `with` statement.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        With the reason of the system. safetensors itself says of every file that it cannot open
+        that there is no such file.
+    SafetensorError
+        The file is damaged.
+    """
+    with open(path, "rb"):
+        pass
+    try:
+        return safe_open(path, framework="numpy")
+    except FileNotFoundError:
+        raise OSError(errno.EIO, "cannot be opened a second time", os.fspath(path)) from None
 
 
 def writer_of(about: Mapping[str, Any]) -> str:

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,8 +22,8 @@ class Team {
     threads_.reserve(workers);
     try {
       for (std::size_t w = 1; w < workers; ++w) threads_.emplace_back([this, w] { serve(w); });
-    } catch (const std::system_error&) {
-      // The system starts no more threads: those that have started do all the work.
+    } catch (const std::exception&) {
+      // No memory, or the system starts no more threads: those that have started do all the work.
     }
   }
   ~Team() {

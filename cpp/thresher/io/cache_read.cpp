@@ -5,7 +5,6 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -286,8 +285,8 @@ void CacheReader::Open::start(std::size_t number, Real real, bool names) {
       }
     });
     coming = std::move(next);
-  } catch (const std::system_error&) {
-    mapping->expect(entries[number].at, entries[number].size);  // no thread available
+  } catch (const std::exception&) {
+    mapping->expect(entries[number].at, entries[number].size);  // no thread, or no memory for it
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

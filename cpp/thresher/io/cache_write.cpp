@@ -14,6 +14,7 @@
 #include "thresher/io/cache.hpp"
 #include "thresher/io/cache_format.hpp"
 #include "thresher/io/keys.hpp"
+#include "thresher/io/retry.hpp"
 
 namespace thresher::io {
 
@@ -201,11 +202,11 @@ struct CacheWriter::Open {
       temporary = path + suffix;
 #ifdef O_TMPFILE
       // The file has no name until it is complete: if the process is killed, nothing is left.
-      if (attempts == 0) file = ::open(folder().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+      if (attempts == 0) file = opened(folder(), O_WRONLY | O_TMPFILE);
       nameless = file >= 0;
       if (nameless) break;
 #endif
-      file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      file = opened(temporary, O_WRONLY | O_CREAT | O_EXCL);
       if (file < 0 && (errno != EEXIST || attempts > 100)) fail("cannot create");
     }
   }
@@ -213,6 +214,10 @@ struct CacheWriter::Open {
     if (file >= 0) ::close(file);
     // After a fork, only the parent removes the file.
     if (!nameless && !temporary.empty() && ::getpid() == owner) ::unlink(temporary.c_str());
+  }
+
+  static int opened(const std::string& path, int flags) {
+    return retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
   }
 
   std::string folder() const {
@@ -225,8 +230,8 @@ struct CacheWriter::Open {
   void write(std::span<const std::byte> bytes) {
     at += bytes.size();
     while (!bytes.empty()) {
-      const ssize_t n = ::write(file, bytes.data(), std::min<std::size_t>(bytes.size(), 1u << 30));
-      if (n < 0 && errno == EINTR) continue;
+      const std::size_t most = std::min<std::size_t>(bytes.size(), 1u << 30);
+      const ssize_t n = retried([&] { return ::write(file, bytes.data(), most); });
       if (n < 0) fail("cannot write");
       bytes = bytes.subspan(static_cast<std::size_t>(n));
     }
@@ -257,7 +262,7 @@ struct CacheWriter::Open {
   }
 
   void move_into_place() {
-    if (::fsync(file) != 0) fail("cannot write to the disk");
+    if (retried([&] { return ::fsync(file); }) != 0) fail("cannot write to the disk");
     if (nameless) {
       const std::string open = "/proc/self/fd/" + std::to_string(file);
       if (::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
@@ -270,9 +275,9 @@ struct CacheWriter::Open {
     temporary.clear();
     // The file is complete and renamed. Syncing the folder makes the name survive a crash; not
     // every file system supports it, so errors are ignored.
-    const int directory = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int directory = opened(folder(), O_RDONLY | O_DIRECTORY);
     if (directory < 0) return;
-    ::fsync(directory);
+    retried([&] { return ::fsync(directory); });
     ::close(directory);
   }
 

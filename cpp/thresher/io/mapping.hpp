@@ -15,6 +15,7 @@
 #include <string>
 
 #include "thresher/io/cache.hpp"
+#include "thresher/io/retry.hpp"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22  // Linux 5.14; older kernels return EINVAL
@@ -25,7 +26,8 @@ namespace thresher::io {
 class Mapping {
  public:
   explicit Mapping(const std::string& path) : path_(path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int file =
+        retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
     if (file < 0) fail("cannot open");
     struct stat about;
     const bool known = ::fstat(file, &about) == 0;

@@ -26,12 +26,22 @@ Reader::Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser
       pool_(std::make_shared<Pool>(static_cast<std::size_t>(std::max(1, reading.threads)) + 4)),
       line_(reading.first_line),
       keep_going_(keep_going),
-      ahead_(static_cast<std::uint64_t>(std::max(1, reading.threads)) + 2) {
+      ahead_(static_cast<std::uint64_t>(std::max(1, reading.threads)) + 2),
+      results_(ahead_) {
   // The caller's thread counts as one of the threads; another worker would only compete with it.
   const int workers = std::max(1, reading.threads - 1);
   for (int i = 0; i < workers; ++i) parsers_.push_back(make_parser());
-  if (reading.threads > 1)
+  if (reading.threads > 1) start();
+}
+
+void Reader::start() {
+  workers_.reserve(parsers_.size());
+  try {
     for (const auto& parser : parsers_) workers_.emplace_back([this, &parser] { run(*parser); });
+  } catch (const std::exception&) {
+    // No memory, or the system starts no more threads: those that have started parse all blocks.
+    // Without any, the caller's thread does.
+  }
 }
 
 std::unique_ptr<Block> Reader::next(const Waiting& waiting) {
@@ -100,14 +110,14 @@ void Reader::run(Parser& parser) {
     std::uint64_t number = 0;
     Result result = work(chunk, parser, &turn, &number);
     std::lock_guard lock(mutex_);
-    results_.emplace(number, std::move(result));
+    results_[number % ahead_] = std::move(result);
     if (number == delivered_) ready_.notify_one();
   }
 }
 
 Reader::Result Reader::wait(const Waiting& waiting) {
   std::unique_lock lock(mutex_);
-  const auto due = [&] { return stopping_ || results_.contains(delivered_); };
+  const auto due = [&] { return stopping_ || results_[delivered_ % ahead_]; };
   if (!waiting) ready_.wait(lock, due);
   while (!ready_.wait_for(lock, std::chrono::milliseconds(100), due)) {
     lock.unlock();
@@ -115,10 +125,10 @@ Reader::Result Reader::wait(const Waiting& waiting) {
     lock.lock();
   }
   if (stopping_) return {};
-  auto found = results_.extract(delivered_);
+  Result found = *std::exchange(results_[delivered_ % ahead_], std::nullopt);
   ++delivered_;
   room_.notify_one();
-  return std::move(found.mapped());
+  return found;
 }
 
 void Reader::stop() {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,6 +58,7 @@ class Reader {
 
   Result work(Chunk& chunk, Parser& parser, std::unique_lock<std::mutex>* turn,
               std::uint64_t* number);
+  void start();
   void run(Parser& parser);
   Result wait(const Waiting& waiting);
 
@@ -77,7 +77,7 @@ class Reader {
   bool exhausted_ = false;     // guarded by turn_: the source has no more bytes
   std::mutex mutex_;           // guards the members below
   std::condition_variable room_, ready_;
-  std::map<std::uint64_t, Result> results_;
+  std::vector<std::optional<Result>> results_;  // of block n at n modulo ahead_: no allocation
   std::uint64_t delivered_ = 0;
   bool stopping_ = false;
   std::vector<std::jthread> workers_;

@@ -7,10 +7,13 @@
 #include <cerrno>
 #include <system_error>
 
+#include "thresher/io/retry.hpp"
+
 namespace thresher::io {
 
 FileBytes::FileBytes(const std::string& path, std::uint64_t offset, std::uint64_t end)
-    : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), left_(end > offset ? end - offset : 0) {
+    : file_(retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); })),
+      left_(end > offset ? end - offset : 0) {
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), path);
 #if defined(POSIX_FADV_SEQUENTIAL)
   ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -26,14 +29,10 @@ FileBytes::~FileBytes() { ::close(file_); }
 
 std::size_t FileBytes::read(char* into, std::size_t size) {
   size = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
-  for (;;) {
-    const ssize_t count = ::read(file_, into, size);
-    if (count >= 0) {
-      left_ -= static_cast<std::uint64_t>(count);
-      return static_cast<std::size_t>(count);
-    }
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "read");
-  }
+  const ssize_t count = retried([&] { return ::read(file_, into, size); });
+  if (count < 0) throw std::system_error(errno, std::generic_category(), "read");
+  left_ -= static_cast<std::uint64_t>(count);
+  return static_cast<std::size_t>(count);
 }
 
 }  // namespace thresher::io

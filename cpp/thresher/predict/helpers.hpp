@@ -9,9 +9,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace thresher::predict {
@@ -53,8 +53,8 @@ class Helpers {
     try {
       for (; started_ < count; ++started_)
         std::thread([this, number = started_] { serve(number); }).detach();
-    } catch (const std::system_error&) {
-      // The system starts no more threads: those that have started do the work.
+    } catch (const std::exception&) {
+      // No memory, or the system starts no more threads: those that have started do the work.
     }
   }
 

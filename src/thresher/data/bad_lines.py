@@ -15,6 +15,9 @@ the code that reads the cell (``columns.py``, ``table_files.py``, ``tables.py``)
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -148,14 +151,33 @@ class BadLines:
             self._write(text)
 
     def _write(self, text: bytes) -> None:
-        if self._out is None:
-            mode = "r+b" if self._written else "wb"
-            self._out = open(self.file, mode, buffering=0)  # noqa: SIM115
-            self._out.truncate(self._written)
-            self._out.seek(self._written)
+        rest = memoryview(text + b"\n")
+        new = not os.path.exists(self.file)
         with naming(self.file):
-            self._out.write(text + b"\n")
+            try:
+                self._out = self._out or self._opened()
+                while rest:  # the system may write less than it gets
+                    rest = rest[self._out.write(rest) :]
+            except OSError:
+                self._remove_half_a_line(new)
+                raise
         self._written += len(text) + 1
+
+    def _opened(self) -> IO[bytes]:
+        out = open(self.file, "r+b" if self._written else "wb", buffering=0)  # noqa: SIM115
+        out.truncate(self._written)
+        out.seek(self._written)
+        return out
+
+    def _remove_half_a_line(self, new: bool) -> None:
+        """After an error: leave only whole lines, and no empty file that was not there before."""
+        out, self._out = self._out, None
+        with contextlib.suppress(OSError):
+            if out is not None:
+                out.truncate(self._written)
+                out.close()
+            if self._written == 0 and (new or out is not None):
+                os.unlink(self.file)
 
     @property
     def warning(self) -> str:
@@ -168,13 +190,25 @@ class BadLines:
 
     @property
     def state(self) -> list[Any]:
-        """The state as JSON types, for a checkpoint."""
+        """The state as JSON types, for a checkpoint. The lines that it counts are on the disk."""
+        if self._out is not None:
+            with naming(self.file):
+                _sync(self._out.fileno())
         return [self.count, self.first, self._written, list(self._last)]
 
     @state.setter
     def state(self, saved: list[Any]) -> None:
         self.count, self.first, self._written, (file, line) = saved
         self._last = (int(file), int(line))
+
+
+def _sync(handle: int) -> None:
+    """Write a file to the disk; a device or a pipe has no disk."""
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
 
 
 class RaggedLines:

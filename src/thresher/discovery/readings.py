@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -32,6 +31,7 @@ from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
 from thresher.training.input_digests import InputDigests
+from thresher.training.regular_checkpoints import RegularCheckpoints
 from thresher.training.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Readings:
         groups: NDArray[np.int64] | None,
     ) -> None:
         phases = self._phases(source)
-        written = time.monotonic()
+        regular = RegularCheckpoints(options)
         with ThreadPoolExecutor(self.jobs) as pool:
             while self.phase < len(phases):
                 for visit in self._visits(source):
@@ -180,10 +180,7 @@ class Readings:
                     )
                     if options.observer.stops():
                         checkpointing.interrupt(self, source, options)
-                    due = time.monotonic() - written >= options.every
-                    if options.checkpoint is not None and due:
-                        checkpointing.write(self, source, options)
-                        written = time.monotonic()
+                    regular.write_if_due(lambda: checkpointing.write(self, source, options))
                 self._end(phases[self.phase], source)
 
     def partial(self, source: MatrixSource) -> None:

@@ -22,14 +22,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError
-from thresher.file_format import RepeatedEntryError, check_format, description_of
+from thresher.file_format import (
+    RepeatedEntryError,
+    check_format,
+    description_of,
+    opened_tensors,
+)
 from thresher.losses import LOSSES
 from thresher.model import name_tensors
 from thresher.model.evidence import MORE_TENSORS, Evidence
@@ -111,7 +116,7 @@ def read(path: str | PathLike[str]) -> Model:
 
 
 def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    with safe_open(path, framework="numpy") as file:
+    with opened_tensors(path) as file:
         text = (file.metadata() or {}).get(_KEY)
         if text is None:
             raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")

@@ -7,7 +7,6 @@ state of the fit that was running: of the lanes of a group, of a plain fit, or o
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import check_bits
 from thresher.training.checkpoint import CheckpointPart, TrainingCheckpoint, kind_of
 from thresher.training.observer import Interrupted
+from thresher.training.regular_checkpoints import RegularCheckpoints
 from thresher.training.run_options import RunOptions
 
 KIND = "search"  # the kind of run
@@ -88,7 +88,7 @@ class SearchCheckpoint(CheckpointPart):
         self._holds_fit = False  # whether the file has a state of the fit that is running
         self._kept: dict[int, Any] = {}  # fitted estimators of all rows, by point
         self._files: dict[int, bytes] = {}  # the same models as files
-        self._written = time.monotonic()
+        self._regular = RegularCheckpoints(run)
         assert run.checkpoint is not None
         self.path = run.checkpoint
         if run.every < float("inf"):
@@ -133,7 +133,7 @@ class SearchCheckpoint(CheckpointPart):
         states = [*([] if saved is None else saved.states), *(self._files[n] for n in kept)]
         best, names = ((), None) if saved is None else (saved.best, saved.names)
         digest = TrainingCheckpoint(about, states, best, names).write(self.path)
-        self._written, self._holds_fit = time.monotonic(), saved is not None
+        self._holds_fit = saved is not None
         return digest
 
     def finish(self, results: Results, models: Mapping[int, Any]) -> None:
@@ -146,23 +146,18 @@ class SearchCheckpoint(CheckpointPart):
         """Between two groups: stop if the observer says so, or write if it is due."""
         if self.run.observer.stops():
             self.interrupt()
-        if time.monotonic() - self._written < self.run.every:
-            return
-        try:
-            digest = self.write()
-        except OSError as error:  # for example a full disk: the next attempt may succeed
-            self._written = time.monotonic()
-            self.run.observer.warn(f"no checkpoint was written: {error}")
-        else:
-            self.run.observer.tell("checkpoint", examples=self.rows, digest=digest)
+        self._regular.write_if_due(self._write_between)
+
+    def _write_between(self) -> None:
+        digest = self.write()
+        self.run.observer.tell("checkpoint", examples=self.rows, digest=digest)
 
     def interrupt(self) -> NoReturn:
         """Stop between two groups; of the current group, its last checkpoint is kept."""
         if self.done == 0 and not self._holds_fit:
             raise KeyboardInterrupt
         if not self._holds_fit:
-            digest = self.write()
-            self.run.observer.tell("checkpoint", examples=self.rows, digest=digest)
+            self._write_between()
         raise Interrupted(self.rows)
 
     # ---- resuming ------------------------------------------------------------------------------
@@ -270,7 +265,8 @@ def _as_json(one: ModelResult) -> list[Any]:
 def _result_of(saved: list[Any], seconds: list[float]) -> ModelResult:
     scores, failure, nonzeros, record = saved
     made = None if record is None else Progress(*record)
-    return ModelResult(scores, failure, nonzeros, *seconds, made)
+    fit, score = seconds
+    return ModelResult(scores, failure, nonzeros, fit, score, made)
 
 
 def _file_of(model: Model) -> bytes:

@@ -16,14 +16,21 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
-from thresher.atomic import write_whole
+from thresher.atomic import clear_leftovers, write_whole
 from thresher.errors import ModelFileError
-from thresher.file_format import RepeatedEntryError, check_format, description_of, writer_of
+from thresher.file_format import (
+    RepeatedEntryError,
+    check_format,
+    description_of,
+    opened_tensors,
+    writer_of,
+)
 from thresher.model import name_tensors
+from thresher.training.observer import Observer
 
 FORMAT = 1
 _KEY = "thresher-checkpoint"
@@ -125,6 +132,17 @@ def check_replaceable(path: str | PathLike[str]) -> None:
             )
 
 
+def remove(path: str | PathLike[str], observer: Observer) -> None:
+    """Remove the checkpoint of a run that is complete; warn if that is not possible."""
+    clear_leftovers(path)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        observer.warn(f"the checkpoint {os.fspath(path)} could not be removed: {error.strerror}")
+
+
 def _names(file: Any) -> dict[int, bytes] | None:
     if not set(name_tensors.TENSORS) <= set(file.keys()):
         return None
@@ -138,7 +156,7 @@ def read(path: str | PathLike[str]) -> TrainingCheckpoint:
     """
     path = os.fspath(path)
     try:
-        with safe_open(path, framework="numpy") as file:
+        with opened_tensors(path) as file:
             text = (file.metadata() or {}).get(_KEY)
             if text is None:
                 raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")

@@ -20,6 +20,7 @@ from thresher.training import checkpoint as checkpoints
 from thresher.training.bits import bits_of, check_bits
 from thresher.training.checkpoint import TrainingCheckpoint, kind_of
 from thresher.training.observer import Interrupted
+from thresher.training.regular_checkpoints import RegularCheckpoints
 from thresher.training.run_options import RunOptions
 from thresher.training.seeds import seed_of
 
@@ -77,7 +78,7 @@ class SolverRun:
         self.stopped = False
         self.resumed: State | None = None
         self._began = time.perf_counter()
-        self._written = time.monotonic()
+        self._checkpoints = RegularCheckpoints(self.options)
         if self.options.checkpoint is not None:
             checkpoints.check_replaceable(self.options.checkpoint)
         if self.options.resume:
@@ -145,13 +146,7 @@ class SolverRun:
             If the observer stops the fit, and there is no checkpoint file.
         """
         self.stop_if_asked(state)
-        if self.options.checkpoint is None or time.monotonic() - self._written < self.options.every:
-            return
-        try:
-            self._write(*state())
-        except OSError as error:  # for example a full disk: the next attempt may succeed
-            self._written = time.monotonic()
-            self.observer.warn(f"no checkpoint was written: {error}")
+        self._checkpoints.write_if_due(lambda: self._write(*state()))
 
     def stop_if_asked(self, state: Callable[[], State]) -> None:
         """Stop if the observer says so; raises as `checkpoint_if_due` does.
@@ -189,7 +184,6 @@ class SolverRun:
             "seconds": self._seconds(),
         }
         digest = self.options.write(TrainingCheckpoint(whole, states))
-        self._written = time.monotonic()
         self.observer.tell("checkpoint", examples=self._examples(), digest=digest)
 
     def _resume(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -31,6 +30,7 @@ from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, mean_since
+from thresher.training.regular_checkpoints import RegularCheckpoints
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.validation import mean_loss
@@ -128,7 +128,8 @@ class Trainer:
         self.last_block: Any = None  # the block of `_last_prepared`
         self.resumed: Iterator[Visit] | None = None  # rest of a pass that a resumed run has opened
         self._last_prepared: tuple[Targets, NDArray[np.float64] | None, list[int]] | None = None
-        self.begun, self._written = False, time.monotonic()  # `begun`: whether rows were seen
+        self.begun = False  # whether rows were seen
+        self._checkpoints = RegularCheckpoints(self.options)
         if self.fresh and not plan.waits_for_rows:  # otherwise `set_plan` calls it
             self.hooks.begin(self)
 
@@ -371,13 +372,7 @@ class Trainer:
         """Between two visits: stop if the observer says so, or write a checkpoint if it is due."""
         if self.options.observer.stops():
             self.interrupt()
-        due = time.monotonic() - self._written >= self.options.every
-        if self.options.checkpoint is not None and due:
-            try:
-                self.write_checkpoint()
-            except OSError as error:  # for example a full disk: the next attempt may succeed
-                self._written = time.monotonic()
-                self.options.observer.warn(f"no checkpoint was written: {error}")
+        self._checkpoints.write_if_due(self.write_checkpoint)
 
     def interrupt(self) -> NoReturn:
         """Stop between two visits or after the last one; a resumed run continues from here."""
@@ -390,7 +385,6 @@ class Trainer:
         """Write the state of the run."""
         self._record_if_due()
         digest = self.options.write(resuming.checkpoint_of(self))
-        self._written = time.monotonic()
         self.options.observer.tell("checkpoint", examples=self.records.steps, digest=digest)
 
     def resume(self) -> bool:

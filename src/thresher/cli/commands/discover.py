@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from thresher.atomic import clear_leftovers
@@ -18,7 +17,7 @@ from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
 from thresher.errors import InputError, LabelError, ParameterError
-from thresher.training.checkpoint import check_replaceable
+from thresher.training.checkpoint import check_replaceable, remove
 from thresher.training.fitting import Specification
 from thresher.training.observer import Interrupted
 
@@ -68,10 +67,10 @@ def discover(options: DiscoverOptions) -> int:
     result.warn()
     result.write()
     if options.checkpoint is not None:
-        clear_leftovers(options.checkpoint)
-        kept = options.keep_checkpoint or result.lacks_model  # for --resume with a smaller --fdr
-        if os.path.exists(options.checkpoint) and not kept:
-            os.unlink(options.checkpoint)
+        if options.keep_checkpoint or result.lacks_model:  # for --resume with a smaller --fdr
+            clear_leftovers(options.checkpoint)
+        else:
+            remove(options.checkpoint, observer)
     result.report()
     return 1 if result.lacks_model else 0
 

@@ -91,7 +91,7 @@ def train(options: TrainOptions) -> int:
     warn_of_bad_lines(source)
     warn_of_collisions(source)
     model.save(options.model)
-    remove_checkpoint(options)
+    remove_checkpoint(options, observer)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0
 

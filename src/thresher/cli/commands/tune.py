@@ -100,7 +100,7 @@ def _tune(options: TuneOptions) -> None:
     except Stopped:  # while the names of features were read
         assert saved is not None
         saved.interrupt()
-    remove_checkpoint(options)
+    remove_checkpoint(options, observer)
     result.report(options)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
 from thresher.cli.render.output import show
-from thresher.training.observer import Interrupted
+from thresher.training.checkpoint import remove
+from thresher.training.observer import Interrupted, Observer
 
 
 def checkpoint_arguments(options: TrainOptions) -> dict[str, Any]:
@@ -39,14 +39,16 @@ def interrupted(stop: Interrupted, options: TrainOptions) -> int:
     return 130
 
 
-def remove_checkpoint(options: TrainOptions) -> None:
+def remove_checkpoint(options: TrainOptions, observer: Observer) -> None:
     """Remove the checkpoint after the model was written, unless it must be kept.
 
     Parameters
     ----------
     options : TrainOptions
+    observer : Observer
+        It is warned if the file cannot be removed.
     """
-    if options.checkpoints:
+    if options.checkpoints and options.keep_checkpoint:
         clear_leftovers(options.checkpoint_file)
-        if os.path.exists(options.checkpoint_file) and not options.keep_checkpoint:
-            os.unlink(options.checkpoint_file)
+    elif options.checkpoints:
+        remove(options.checkpoint_file, observer)

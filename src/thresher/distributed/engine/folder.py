@@ -24,7 +24,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from thresher.atomic import clear_leftovers, write_whole
+from thresher.atomic import clear_leftovers, make_folder, write_whole
 from thresher.distributed.engine.pieces import Arrays, PieceKind
 from thresher.errors import ModelFileError
 
@@ -107,7 +107,7 @@ class CheckpointFolder:
     def write(self, kind: PieceKind, number: int, stage: int, state: Arrays) -> int:
         """Write the state of a piece, whole or not at all; return its size."""
         file = self._file(kind, number, stage)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         content = save(state)
         write_whole(file, content)
         return len(content)
@@ -191,7 +191,7 @@ def locked_folder(path: str) -> Iterator[None]:
     if os.path.exists(path) and not os.path.isdir(path):
         raise ModelFileError(f"{path}: a checkpoint is a folder, and this is a file")
     made = not os.path.exists(path)
-    os.makedirs(path, exist_ok=True)
+    make_folder(path)
     file = os.path.join(path, LOCK)
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from thresher._version import __version__
-from thresher.atomic import write_whole
+from thresher.atomic import make_folder, write_whole
 from thresher.data import open_streams, paths
 from thresher.data.read_options import ReadOptions
 from thresher.distributed.shards import Shards
@@ -86,7 +86,7 @@ class Manifest:
             "files": self.files,
             "agreed": self.survey.to_json(),
         }
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         write_whole(file, json.dumps(content, indent=1).encode())
 
     @classmethod

@@ -1,0 +1,23 @@
+// nanobind's conversions of strings and containers, without `noexcept`.
+//
+// They allocate. With `noexcept` they would end the process if there is no memory left; without
+// it, the caller gets a MemoryError.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#define noexcept
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#undef noexcept

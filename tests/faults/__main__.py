@@ -1,0 +1,87 @@
+"""`make faults`: let every call of every operation fail, and cut the power after every change.
+
+    PYTHONPATH=tests python -m faults                    writes build/reliability/*.json
+    PYTHONPATH=tests python -m faults --only train       operations whose name starts so
+    PYTHONPATH=tests python -m faults --slice            a part of each, for `make test`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from faults import library
+
+RESULTS = library.ROOT / "build" / "reliability"
+
+
+def main() -> int:
+    """Try all points and power cuts; return 1 if something is wrong."""
+    parser = argparse.ArgumentParser(prog="faults", description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="", help="operations whose name starts so")
+    parser.add_argument("--fault", default="", help="faults whose name starts so, or power")
+    parser.add_argument("--slice", action="store_true", help="a part of the points")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
+    parser.add_argument("--verbose", action="store_true", help="show messages and places")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the JSON files")
+    options = parser.parse_args()
+    if os.environ.get("LD_PRELOAD") != str(library.BUILT):
+        again = [sys.executable, "-m", "faults", *sys.argv[1:]]
+        os.execve(sys.executable, again, library.environment())
+    wrong = 0
+    if options.fault != "power":
+        wrong += _faults(options)
+    if options.fault in ("", "power"):
+        wrong += _power(options)
+    return 1 if wrong else 0
+
+
+def _faults(options: argparse.Namespace) -> int:
+    from faults.swept import swept
+
+    found = swept(options.only, options.fault, options.slice, options.jobs)
+    _table(found, ("points", "wrong"))
+    for failure in found["failures"]:
+        print(f"{failure['operation']}, {failure['fault']} {failure['n']}: {failure['wrong']}")
+        if options.verbose:
+            print("   ", failure["message"].strip().replace("\n", "\n    "))
+            print("   ", " ".join(failure["frames"]))
+    _write(found, options.results / "faults.json")
+    return int(found["wrong"])
+
+
+def _power(options: argparse.Namespace) -> int:
+    from faults.power import CHECKS, cuts
+
+    names = [name for name in CHECKS if name.startswith(options.only)]
+    operations = {name: cuts(name, 7 if options.slice else 1) for name in names}
+    keys = ("prefixes", "states", "wrong")
+    sums = {key: sum(counts[key] for counts in operations.values()) for key in keys}
+    found = {**sums, "operations": operations}
+    _table(found, keys)
+    for name, counts in operations.items():
+        for failure in counts["failures"]:
+            print(f"{name}, power cut after {failure['after']} changes: {failure['wrong']}")
+            if options.verbose:
+                print("   ", " ".join(failure["files"]))
+    _write(found, options.results / "power.json")
+    return int(found["wrong"])
+
+
+def _table(found: dict[str, Any], keys: tuple[str, ...]) -> None:
+    print(f"{'operation':24}", *(f"{key:>9}" for key in keys))
+    for name, facts in [*found["operations"].items(), ("all", found)]:
+        print(f"{name:24}", *(f"{facts[key]:9,}" for key in keys))
+
+
+def _write(found: dict[str, Any], file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
