@@ -33,13 +33,16 @@ SLICE = 60  # seconds of one run of a fuzzer
 MAKE = ("make", "--no-print-directory")
 
 
-def counts(kind: str, goal: int, some: int, tried: Callable[[int, int], tuple[int, list[str]]]):
+Tried = Callable[[int, int], tuple[int, list[str]]]  # of a count and a seed
+
+
+def counts(kind: str, goal: int, some: int, tried: Tried, folder: Path = records.FOLDER) -> None:
     """Try `some` at a time, up to the goal; the seed is the number tried before."""
-    record = records.read(kind) or {}
+    record = records.read(kind, folder) or {}
     while (before := record.get("done", {}).get("tried", 0)) < goal:
         number, failures = tried(min(some, goal - before), record.get("tried", 0))
         done = before + max(number, len(failures))
-        record = records.add(kind, number, failures, done={"tried": done})
+        record = records.add(kind, number, failures, done={"tried": done}, folder=folder)
         say(kind, f"{done} of {goal}", failures)
 
 
@@ -47,7 +50,7 @@ def run_kills(share: float) -> None:
     """End runs of `thresher train` by signals."""
     names = list(kills.CASES)
 
-    def killed(how: signal.Signals) -> Callable[[int, int], tuple[int, list[str]]]:
+    def killed(how: signal.Signals) -> Tried:
         return lambda count, seed: kills.kill(names[seed // 6 % len(names)], count, how, seed)
 
     counts("kills", round(1000 * share), 6, killed(signal.SIGKILL))

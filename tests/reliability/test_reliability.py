@@ -6,7 +6,18 @@ import json
 import signal
 from pathlib import Path
 
-from reliability import differential, hostile, kills, records, report, suites, threads
+from reliability import (
+    coverage_of_tests,
+    differential,
+    hostile,
+    kills,
+    records,
+    report,
+    soak,
+    suites,
+    threads,
+    vw_peer,
+)
 
 
 def test_a_run_ended_by_a_signal_continues() -> None:
@@ -61,3 +72,37 @@ def test_tests_are_counted(tmp_path: Path) -> None:
         '<failure/></testcase><testcase name="d"><skipped/></testcase></testsuite></testsuites>'
     )
     assert suites.counted(xml) == (2, ["a.c"])
+
+
+def test_a_soak_goes_on(tmp_path: Path) -> None:
+    calls = []
+
+    def tried(count: int, seed: int) -> tuple[int, list[str]]:
+        calls.append((count, seed))
+        return count, []
+
+    soak.counts("hostile", 10, 4, tried, tmp_path)
+    assert calls == [(4, 0), (4, 4), (2, 8)]
+    soak.counts("hostile", 10, 4, tried, tmp_path)
+    soak.counts("hostile", 11, 4, tried, tmp_path)
+    assert calls[3:] == [(1, 10)]
+    records.start_again(tmp_path)
+    soak.counts("hostile", 1, 4, tried, tmp_path)
+    assert calls[4:] == [(1, 11)]
+
+
+def test_lines_are_summed_as_vw_sums_them() -> None:
+    assert vw_peer.ours("1 2 |a x:2 y |c:0.5 z:3") == (1.0, 2.0, 4.5)
+    assert vw_peer.ours("1 |a x:y") is None
+
+
+def test_branches_that_no_test_takes_are_listed() -> None:
+    branches = {
+        "cpp/a.cpp": {(3, 0): 2, (3, 1): 0, (9, 0): 1},
+        "cpp/thresher/io/b.cpp": {(1, 0): 1},
+    }
+    assert coverage_of_tests.share(branches) == 0.75
+    assert coverage_of_tests.share(branches, coverage_of_tests.READERS) == 1.0
+    python = {"files": {"src/thresher/a.py": {"missing_branches": [[5, 7]]}}}
+    expected = ["cpp/a.cpp:3", "src/thresher/a.py:5 to 7"]
+    assert list(coverage_of_tests.untaken(branches, python)) == expected

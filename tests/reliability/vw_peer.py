@@ -1,4 +1,4 @@
-"""Our parser of VW text against VW's own (`make bench-peers` installs it), for lines of the grammar.
+"""Our parser of VW text against VW's own (`make bench-peers` installs it), for whole lines.
 
 The hashes of names differ, so labels, weights and the sums of values are compared. VW leaves out
 features whose value is zero, and reads values as float32.
