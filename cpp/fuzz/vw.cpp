@@ -8,9 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using thresher::io::Options;
   static const std::array<Options, 5> options{
-      Options{},
-      Options{.names = true},
-      Options{.single = false, .bits = 5, .sketch = true},
+      Options{}, Options{.names = true}, Options{.single = false, .bits = 5, .sketch = true},
       Options{.interactions = {{'a', 'b'}, {':', ' '}, {'c', 'c'}}, .names = true},
       Options{.single = false, .bits = 40, .interactions = {{':', ':'}}}};
   // The number of interactions is quadratic in the length of a line.

@@ -85,8 +85,18 @@ def coverage(folder: Path) -> Iterator[str]:
             yield f"| {part} | not run | |"
 
 
+def failures(folder: Path) -> Iterator[str]:
+    """Yield the first line of each failure that the records keep."""
+    for kind, (what, _) in LINES.items():
+        for failure in (records.read(kind, folder) or {}).get("failures", []):
+            yield f"- {what}: `{str(failure).splitlines()[0][:200]}`"
+
+
 def write(folder: Path, page: Path) -> int:
     """Write the page; return 1 if something failed."""
-    page.write_text(HEAD + "\n".join([*table(folder), *coverage(folder)]) + "\n" + TAIL)
+    lines = [*table(folder), *coverage(folder)]
+    if found := list(failures(folder)):
+        lines += ["", "What failed:", "", *found]
+    page.write_text(HEAD + "\n".join(lines) + "\n" + TAIL)
     found = [records.read(kind, folder) for kind in LINES]
     return int(any(numbers(record)[1] for record in found if record))

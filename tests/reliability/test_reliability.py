@@ -61,8 +61,9 @@ def test_the_report_says_what_was_not_run(tmp_path: Path) -> None:
     assert "| 2,345 | 0 |" in text
     assert "| C++ | 95.0 % | 87.5 % |" in text
     assert text.count("not run") == len(report.LINES) - 2 + 2
-    records.add("kills", 1, ["ftrl: other bytes"], folder=tmp_path)
+    records.add("kills", 1, ["ftrl: other bytes\nand more"], folder=tmp_path)
     assert report.write(tmp_path, page) == 1
+    assert "- SIGKILL during `thresher train`: `ftrl: other bytes`\n" in page.read_text()
 
 
 def test_tests_are_counted(tmp_path: Path) -> None:

@@ -291,7 +291,8 @@ class Vw final : public Parser {
         for (std::size_t j = 0; j < terms_.size(); ++j) {
           const Term& b = terms_[j];
           if (!matches(right, b.letter)) continue;
-          if (a_right && matches(left, b.letter) && Place(b.letter, j) < Place(a.letter, i)) continue;
+          if (a_right && matches(left, b.letter) && Place(b.letter, j) < Place(a.letter, i))
+            continue;
           const std::uint64_t key = mix(a.key, b.key);
           const auto value =
               static_cast<Real>(double{values[first + i]} * double{values[first + j]});
