@@ -4,9 +4,12 @@
 #   make demo       a demonstration               make test       lint, types and tests, as in CI
 #   make build      rebuild after a C++ change    make stub       rewrite src/thresher/_core.pyi
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
-#   make bench      the table of speeds           make soak       long property tests
+#   make bench      the table of speeds           make soak       all that takes a night, with a report
 #   make docs       run the examples in the docs  make fuzz       fuzz the readers, a minute each
 #   make clean      remove all build results      make experiments  docs/results.md from the papers
+#   make race       threads under the thread sanitizer
+#   make coverage   lines and branches of C++ and Python that the tests run
+#   make properties long property tests
 #   make quick      lint, types and the most important tests, in under a minute
 #   make bench-full     the table for large data; writes docs/speed.md
 #   make bench-compare REV=...  our calls of two versions in turn; names what got slower
@@ -42,7 +45,8 @@ export PATH := $(BIN):$(PATH)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: FORCE help demo build test quick lint types format stub docs golden bench bench-full \
-  bench-compare bench-history bench-peers experiments soak sanitize fuzz clean
+  bench-compare bench-history bench-peers experiments soak properties sanitize race race-tests \
+  coverage fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -136,7 +140,13 @@ golden: $(VENV)/.dev $(VENV)/.installed
 docs: $(VENV)/.dev $(VENV)/.installed
 	$(PYTEST) --doctest-glob='*.md' src README.md $(wildcard docs) || [ $$? -eq 5 ]
 
+# Everything that takes a night, with counts in build/reliability; writes docs/reliability.md. It
+# goes on where an earlier run ended. SOAK_ARGS: steps and options of tests/reliability/soak.py.
 soak: $(VENV)/.dev $(VENV)/.installed
+	$(PY) tests/reliability/soak.py $(SOAK_ARGS)
+
+# Long property tests, and tests with the mark `soak`.
+properties: $(VENV)/.dev $(VENV)/.installed
 	HYPOTHESIS_PROFILE=soak $(PYTEST) $(PARALLEL) -m 'soak or hypothesis' $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 # benchmarks/README.md describes these.
@@ -164,27 +174,64 @@ bench-peers: $(VENV)/.dev
 experiments: $(VENV)/.dev $(VENV)/.installed
 	$(PY) -m experiments $(EXPERIMENTS) $(EXPERIMENT_ARGS)
 
-# --- sanitizers: a second environment with the packages of the first and its own core -----------
+# --- checked cores: environments with the packages of the first, and a core of their own ----------
+# sanitize: the address and undefined-behaviour sanitizers; race: the thread sanitizer; coverage:
+# counts of lines and branches.
 
-SANITIZE := .venv-sanitize
-SANITIZE_PY := $(CURDIR)/$(SANITIZE)/bin/python
+CHECKED := sanitize race coverage
+CORE_sanitize := cmake.build-type=Debug cmake.define.THRESHER_SANITIZE=address,undefined
+CORE_race := cmake.build-type=Debug cmake.define.THRESHER_SANITIZE=thread
+CORE_coverage := cmake.build-type=Release cmake.define.THRESHER_COVERAGE=ON
 SITE = import sysconfig; print(sysconfig.get_path("purelib"))
 
-$(SANITIZE)/.created: | $(VENV)/.dev
-	$(PY) -m venv $(SANITIZE)
-	$(PY) -c '$(SITE)' > "$$($(SANITIZE_PY) -c '$(SITE)')/borrowed.pth"
+.PRECIOUS: .venv-%/.created .venv-%/.installed
+
+.venv-%/.created: | $(VENV)/.dev
+	$(PY) -m venv .venv-$*
+	$(PY) -c '$(SITE)' > "$$(.venv-$*/bin/python -c '$(SITE)')/borrowed.pth"
 	@touch $@
 
-$(SANITIZE)/.installed: $(SANITIZE)/.created $(VENV)/.tools $(NATIVE)
+.venv-%/.installed: .venv-%/.created $(VENV)/.tools $(NATIVE)
 	@touch $@.began
-	$(SANITIZE_PY) $(EDITABLE) . --no-deps --config-settings=build-dir=build/sanitize \
-	  --config-settings=cmake.build-type=Debug --config-settings=cmake.define.THRESHER_SANITIZE=ON
+	$(CURDIR)/.venv-$*/bin/python $(EDITABLE) . --no-deps \
+	  $(addprefix --config-settings=,build-dir=build/$* $(CORE_$*))
 	@mv $@.began $@
 
-sanitize: $(SANITIZE)/.installed
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	  $(SANITIZE_PY) -m pytest $(PYTEST_ARGS)
+# Libraries that a core with sanitizers needs in the process before Python starts.
+preload = LD_PRELOAD="$$($(CXX) -print-file-name=$(1)) $$($(CXX) -print-file-name=libstdc++.so)"
+UNDER_SANITIZE = $(call preload,libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+  UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc $(CURDIR)/.venv-sanitize/bin/python
+
+sanitize: .venv-sanitize/.installed
+	$(UNDER_SANITIZE) -m pytest $(PYTEST_ARGS)
+
+# Readers, lanes, teams, stabilized paths, predictions, and a script of threads. The reports are in
+# files, because pytest captures what a process prints.
+RACE_TESTS := tests/io/test_corpus.py tests/io/test_reader.py tests/io/test_cache.py \
+  tests/training/test_lane_outputs.py tests/training/test_lane_team.py \
+  tests/training/test_threads_of_outputs.py tests/core/test_stabilized.py \
+  tests/core/test_threads_and_states.py tests/search/test_progressive.py \
+  tests/reliability/test_reliability.py::test_threads_do_not_change_results
+RACES := $(CURDIR)/build/race/report
+UNDER_RACE = $(call preload,libtsan.so) PYTHONMALLOC=malloc \
+  TSAN_OPTIONS="log_path=$(RACES) exitcode=0" $(CURDIR)/.venv-race/bin/python
+
+race: .venv-race/.installed
+	@rm -f $(RACES).*
+	$(UNDER_RACE) -m pytest $(or $(PYTEST_ARGS),$(RACE_TESTS))
+	@! cat $(RACES).* 2>/dev/null || { echo "error: the thread sanitizer reports races" >&2; exit 1; }
+
+race-tests:
+	@echo $(RACE_TESTS)
+
+# Lines and branches that the tests run: of C++ by gcov, of Python by coverage.py. COVERAGE_TESTS
+# selects tests.
+coverage: .venv-coverage/.installed $(VENV)/.coverage
+	.venv-coverage/bin/python tests/reliability/coverage_of_tests.py $(COVERAGE_TESTS)
+
+$(VENV)/.coverage: | $(VENV)/.dev
+	$(PY) $(PIP_INSTALL) coverage
+	@touch $@
 
 # --- fuzzing: libFuzzer generates files, starting from those in tests/corpus ---------------------
 # New inputs go to build/fuzz/corpus. Inputs that break a reader go to build/fuzz/broken.
@@ -218,7 +265,7 @@ fuzz: $(addprefix fuzz-,$(FUZZ_TARGETS))
 .PHONY: $(addprefix fuzz-,$(FUZZ_NATIVE) $(FUZZ_PYTHON))
 
 $(addprefix fuzz-,$(FUZZ_NATIVE)): fuzz-%: $(FUZZ)/.built
-	$(call run_fuzzer,$(FUZZ)/bin/$*,$*,-max_len=2048)
+	$(call run_fuzzer,$(FUZZ)/bin/$*,$*,-max_len=2048 -entropic=0 -use_counters=0 $(addprefix -dict=,$(wildcard cpp/fuzz/$*.dict)))
 
 $(addprefix fuzz-,$(FUZZ_PYTHON)): fuzz-%: $(VENV)/.atheris $(VENV)/.installed
 	$(call run_fuzzer,$(PY) tests/fuzzing/run.py $*,$*,-max_len=65536)
@@ -241,5 +288,5 @@ fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
 	  -set_cover_merge=1 $(FUZZ)/merged/$* tests/corpus/$* $(FUZZ)/corpus/$* 2>$(FUZZ)/$*.log
 
 clean:
-	rm -rf $(VENV) $(SANITIZE) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(addprefix .venv-,$(CHECKED)) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

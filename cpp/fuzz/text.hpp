@@ -1,8 +1,9 @@
 // Parses any bytes as text: each line is an example, skipped or bad, and blocks satisfy their
-// invariants. The cuts between blocks change neither rows nor error messages.
+// invariants. Neither the cuts between blocks nor the level of the parser change rows or messages.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -53,6 +54,11 @@ struct Found {
   std::uint64_t line_count = 0;
 
   bool operator==(const Found&) const = default;
+
+  void clear() {  // keeps the memory: the next input needs it again
+    bad.clear(), lines.clear(), keys.clear(), sizes.clear(), numbers.clear(), tags.clear();
+    names.clear(), line_count = 0;
+  }
 };
 
 inline std::uint64_t bits_of(double number) { return std::bit_cast<std::uint64_t>(number); }
@@ -62,7 +68,7 @@ void add_rows(const Block& block, const std::int64_t* starts, const Key* keys, c
               const Options& options, Found& found) {
   const auto& batch = block.batch;
   must(starts[0] == 0 && batch.distinct);
-  std::vector<std::uint64_t> row_keys;
+  static std::vector<std::uint64_t> row_keys;
   for (std::int64_t row = 0; row < batch.rows; ++row) {
     must(starts[row] <= starts[row + 1]);
     const std::uint64_t line = block.lines ? block.lines[row] : static_cast<std::uint64_t>(row);
@@ -127,10 +133,10 @@ inline void add(const Block& block, const Options& options, Found& found) {
   must(block.sketch.size() == (options.sketch ? sketch_size : 0));
 }
 
-inline Found read(std::string_view text, const Reader::MakeParser& make_parser,
-                  const Options& options, const Reading& reading) {
+inline const Found& read(std::string_view text, const Reader::MakeParser& make_parser,
+                         const Options& options, const Reading& reading, Found& found) {
   Reader reader(std::make_unique<TextBytes>(text), make_parser, reading, options.keep_going);
-  Found found;
+  found.clear();
   std::uint64_t bytes = 0;
   bool whole = true;
   while (const auto block = reader.next()) {
@@ -146,27 +152,41 @@ inline Found read(std::string_view text, const Reader::MakeParser& make_parser,
   return found;
 }
 
-// Reads the text in one block and in many. `make(options)` makes a parser.
+// Reads the text in one block and in another way, which `turn` chooses: all ways for every input
+// would take several times as long. `make(options)` makes a parser.
 template <class Make>
-void read_each_way(std::string_view text, const Make& make, Options options) {
+void read_two_ways(std::string_view text, const Make& make, Options options, std::size_t turn) {
   const Reader::MakeParser make_parser = [&] { return make(options); };
-  const Found whole = read(text, make_parser, options, {.block_bytes = text.size() + 1});
-  must(whole == read(text, make_parser, options, {.block_bytes = 1 + text.size() / 5}));
-  if (!options.keep_going) return;
-
-  // Lines beyond a limit are bad; all other lines give the same rows.
-  options.names = options.sketch = false;  // slow in many small blocks
-  const Found some = read(text, make_parser, options, {.block_bytes = 16, .max_line = 40});
-  must(some.line_count == whole.line_count && some.lines.size() <= whole.lines.size());
-  must(std::includes(whole.lines.begin(), whole.lines.end(), some.lines.begin(), some.lines.end()));
-
-  // Without keep_going, the first bad line and all rows before it are the same.
-  options.keep_going = false;
-  const Found begun = read(text, make_parser, options, {.block_bytes = text.size() + 1});
-  must(begun.bad.size() == std::min<std::size_t>(whole.bad.size(), 1));
-  if (!begun.bad.empty()) must(std::get<1>(begun.bad[0]) == std::get<1>(whole.bad[0]));
-  must(begun.lines.size() <= whole.lines.size() &&
-       std::equal(begun.lines.begin(), begun.lines.end(), whole.lines.begin()));
+  static Found whole, other;
+  const auto read_other = [&](const Reading& reading) -> const Found& {
+    return read(text, make_parser, options, reading, other);
+  };
+  const Reading one_block{.block_bytes = text.size() + 1};
+  read(text, make_parser, options, one_block, whole);
+  switch (turn % 4) {
+    case 0: {  // other levels of the parser; "none" looks at one feature at a time
+      static constexpr std::array levels{"none", "portable", "avx2"};
+      options.level = levels[turn / 4 % levels.size()];
+      return must(whole == read_other(one_block));
+    }
+    case 1:  // in many blocks
+      return must(whole == read_other({.block_bytes = 1 + text.size() / 5}));
+    case 2: {  // Lines beyond a limit are bad; all other lines give the same rows.
+      options.names = options.sketch = false;  // slow in many small blocks
+      const Found& some = read_other({.block_bytes = 16, .max_line = 40});
+      must(some.line_count == whole.line_count && some.lines.size() <= whole.lines.size());
+      return must(std::includes(whole.lines.begin(), whole.lines.end(), some.lines.begin(),
+                                some.lines.end()));
+    }
+    default: {  // Without keep_going, the first bad line and all rows before it are the same.
+      options.keep_going = false;
+      const Found& begun = read_other(one_block);
+      must(begun.bad.size() == std::min<std::size_t>(whole.bad.size(), 1));
+      if (!begun.bad.empty()) must(std::get<1>(begun.bad[0]) == std::get<1>(whole.bad[0]));
+      must(begun.lines.size() <= whole.lines.size() &&
+           std::equal(begun.lines.begin(), begun.lines.end(), whole.lines.begin()));
+    }
+  }
 }
 
 }  // namespace fuzz

@@ -316,7 +316,8 @@ def vw(
                     if left not in (b":", a) or right not in (b":", b):
                         continue
                     both = right in (b":", a) and left in (b":", b)
-                    if both and (b, j) < (a, i):
+                    # bytes from 0x80 on come first
+                    if both and ((b[0] ^ 0x80), j) < ((a[0] ^ 0x80), i):
                         continue
                     with np.errstate(over="ignore"):
                         product = real(float(a_value) * float(b_value))

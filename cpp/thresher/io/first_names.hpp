@@ -108,7 +108,7 @@ class ReportedKeys {
  public:
   explicit ReportedKeys(int bits) {
     if (has_key_bits(bits)) exact_ = KeyBits(bits);
-    else grow(std::size_t{1} << 12);
+    else grow(std::size_t{1} << 8);
   }
 
   void prefetch(std::uint64_t key) const {

@@ -29,9 +29,8 @@ class Names {
     names_ = &block.names, list_ = &block.first_names;
     if (first_) {
       on_ = !first_->full();
-    } else if (on_ && !reported_ && (again_ || recent_.empty())) {
-      recent_.assign(slots, 0);
-      recent_[0] = 1;  // marks slot 0 as empty, as 0 marks the others: neither is a key of its slot
+    } else if (on_ && !reported_ && (again_ || !recent_)) {
+      recent_.emplace(0);
     }
   }
 
@@ -68,9 +67,7 @@ class Names {
     if (!on_) [[likely]]
       return false;
     if (reported_) return reported_->is_new(folded);
-    std::uint64_t& recent = recent_[key % slots];
-    if (recent == key) return false;  // the common case, and faster than a lookup in the set
-    recent = key;
+    if (!recent_->is_new(key)) return false;  // the common case, and faster than the set
     return !wanted_ || wanted_->lacks(folded);
   }
 
@@ -91,8 +88,6 @@ class Names {
   }
 
  private:
-  static constexpr std::size_t slots = std::size_t{1} << 16;
-
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
   std::shared_ptr<const FirstNames> first_;
@@ -105,7 +100,7 @@ class Names {
   std::size_t count_ = 0;  // of `seen_`
   std::vector<Name>* names_ = nullptr;
   NameList* list_ = nullptr;
-  std::vector<std::uint64_t> recent_;  // the last key per value of its lower bits
+  std::optional<ReportedKeys> recent_;  // without `reported_`: of all bits of the keys
 };
 
 }  // namespace thresher::io

@@ -1,6 +1,10 @@
 // Scans text 16 bytes at a time with SSE2.
 #pragma once
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+
 namespace thresher::io {
 
 // Loops over windows are compiled twice: once for machines with AVX2 and BMI, where one instruction
@@ -10,10 +14,15 @@ namespace thresher::io {
 #define THRESHER_INLINED __attribute__((always_inline))  // for lambdas
 #if defined(__x86_64__) && defined(__GNUC__)
 #define THRESHER_MODERN [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]]
+inline bool has_lzcnt() {  // clang 14 has no __builtin_cpu_supports("lzcnt")
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000001u, &a, &b, &c, &d) && (c & bit_LZCNT);
+}
 inline bool is_modern() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-         __builtin_cpu_supports("popcnt");
+  static const bool modern = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                             __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
+                             has_lzcnt();
+  return modern;
 }
 #else
 #define THRESHER_MODERN

@@ -267,12 +267,14 @@ class Vw final : public Parser {
   }
 
   // Appends the product of each pair of features that an interaction matches. If it matches both
-  // (a, b) and (b, a), only one is appended: the one ordered by namespace letter, then by position.
+  // (a, b) and (b, a), only one is appended: the one ordered by namespace letter (bytes from 0x80 on
+  // come first), then by position.
   template <class Key, class Real>
   bool interact(const char* line, std::size_t first, std::size_t& count, Complaint& complaint) {
     Storage& s = assembly_.storage();
     const std::uint64_t mask = assembly_.mask();
     names_.flush(hash_);
+    using Place = std::pair<signed char, std::size_t>;  // the same order on all machines
     const auto matches = [](char pattern, char letter) {
       return pattern == ':' || pattern == letter;
     };
@@ -289,7 +291,7 @@ class Vw final : public Parser {
         for (std::size_t j = 0; j < terms_.size(); ++j) {
           const Term& b = terms_[j];
           if (!matches(right, b.letter)) continue;
-          if (a_right && matches(left, b.letter) && std::pair(b.letter, j) < std::pair(a.letter, i))
+          if (a_right && matches(left, b.letter) && Place(b.letter, j) < Place(a.letter, i))
             continue;
           const std::uint64_t key = mix(a.key, b.key);
           const auto value =

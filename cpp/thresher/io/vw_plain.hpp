@@ -142,7 +142,7 @@ class PlainLoop {
     bool named = true;
     if (size <= hash_.short_size()) [[likely]] {
       const auto word = load<std::uint64_t>(name);
-      const auto hashed = [&] THRESHER_INLINED {
+      const auto hashed = [&]() THRESHER_INLINED {
         const std::uint64_t kept = word & first_bytes[size];
         return hash_.is_near() ? PrefixHash::Short<true>(hash_)(kept, size)
                                : PrefixHash::Short<false>(hash_)(kept, size);

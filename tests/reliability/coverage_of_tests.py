@@ -1,0 +1,133 @@
+"""`make coverage`: the share of lines and branches that the tests run, of C++ and of Python.
+
+    .venv-coverage/bin/python tests/reliability/coverage_of_tests.py [TEST ...]
+
+Writes build/reliability/coverage.json, and the branches that no test takes to
+build/coverage/untaken.txt. C++ branches that an exception takes from a call are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "coverage"
+RESULT = ROOT / "build" / "reliability" / "coverage.json"
+READERS = "cpp/thresher/io/"
+
+Lines = dict[str, dict[int, int]]  # file, line: how often it ran
+Branches = dict[str, dict[tuple[int, int], int]]  # file, (line, number): how often it was taken
+
+SETTINGS = f"""[run]
+branch = True
+parallel = True
+sigterm = True
+source_pkgs = thresher
+data_file = {BUILD}/python/counts
+"""
+
+
+def run_tests(tests: list[str]) -> None:
+    """Run tests; all processes that they start are measured too."""
+    (BUILD / "python").mkdir(parents=True, exist_ok=True)
+    for path in (*BUILD.rglob("*.gcda"), *(BUILD / "python").iterdir()):
+        path.unlink()
+    settings = BUILD / "coverage.ini"
+    settings.write_text(SETTINGS)
+    start = Path(sysconfig.get_path("purelib")) / "measured.pth"
+    start.write_text("import coverage; coverage.process_startup()\n")
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadgroup", *tests],
+            cwd=ROOT, env={**os.environ, "COVERAGE_PROCESS_START": str(settings)},
+        )  # fmt: skip
+    finally:
+        start.unlink()
+
+
+def python_counts() -> dict[str, Any]:
+    """Return the totals of coverage.py, and the branches that were not taken."""
+    command = [sys.executable, "-m", "coverage"]
+    options = [f"--rcfile={BUILD / 'coverage.ini'}"]
+    subprocess.run([*command, "combine", "-q", *options], check=True, cwd=ROOT)
+    result = BUILD / "python.json"
+    subprocess.run([*command, "json", "-q", *options, "-o", str(result)], check=True, cwd=ROOT)
+    return json.loads(result.read_text())
+
+
+def core_counts() -> tuple[Lines, Branches]:
+    """Return the counts of gcov for all files in cpp/, summed over the objects."""
+    lines: Lines = defaultdict(lambda: defaultdict(int))
+    branches: Branches = defaultdict(lambda: defaultdict(int))
+    for counts in sorted(BUILD.rglob("*.gcda")):
+        done = subprocess.run(
+            ["gcov", "--json-format", "--branch-probabilities", "--stdout", str(counts)],
+            cwd=BUILD, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        for text in done.stdout.splitlines():
+            for file in json.loads(text)["files"]:
+                path = (BUILD / file["file"]).resolve()
+                if not path.is_relative_to(ROOT / "cpp"):
+                    continue
+                name = str(path.relative_to(ROOT))
+                for line in file["lines"]:
+                    number = line["line_number"]
+                    lines[name][number] += line["count"]
+                    taken = [b["count"] for b in line["branches"] if not b["throw"]]
+                    for place, count in enumerate(taken):
+                        branches[name][number, place] += count
+    return lines, branches
+
+
+def share(counts: dict[str, dict[Any, int]], prefix: str = "") -> float:
+    """Return the share of counts that are not zero, in files whose names begin so."""
+    values = [
+        count for name, of in counts.items() if name.startswith(prefix) for count in of.values()
+    ]
+    return sum(count > 0 for count in values) / len(values) if values else 0.0
+
+
+def untaken(branches: Branches, python: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines with branches that no test takes."""
+    for name, counts in sorted(branches.items()):
+        for line in sorted({line for (line, _), count in counts.items() if count == 0}):
+            yield f"{name}:{line}"
+    for name, file in sorted(python["files"].items()):
+        for line, to in file["missing_branches"]:
+            yield f"{name}:{line} to {to}"
+
+
+def main() -> None:
+    """Run the tests, measure, and write the record."""
+    run_tests(sys.argv[1:])
+    python = python_counts()
+    lines, branches = core_counts()
+    totals = python["totals"]
+    record = {
+        "C++": {"lines": share(lines), "branches": share(branches)},
+        "C++ readers and writers": {
+            "lines": share(lines, READERS),
+            "branches": share(branches, READERS),
+        },
+        "Python": {
+            "lines": totals["covered_lines"] / totals["num_statements"],
+            "branches": totals["covered_branches"] / totals["num_branches"],
+        },
+    }
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps(record, indent=1) + "\n")
+    (BUILD / "untaken.txt").write_text("".join(f"{line}\n" for line in untaken(branches, python)))
+    for part, shares in record.items():
+        print(f"{part}: {shares['lines']:.1%} of lines, {shares['branches']:.1%} of branches")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Model files and checkpoints with changed bytes: each is refused with an error that names it."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import thresher
+from thresher import ModelFileError
+from thresher.training import checkpoint
+
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
+READERS = {"model": thresher.load, "checkpoint": checkpoint.read}
+
+
+def whole_files(kind: str, folder: Path) -> list[bytes]:
+    """Return the files of the corpus that can be read."""
+    found = []
+    for path in sorted((CORPUS / kind).iterdir()):
+        (copy := folder / "a.thresher").write_bytes(path.read_bytes())
+        try:
+            READERS[kind](copy)
+        except ModelFileError:
+            continue
+        found.append(path.read_bytes())
+    assert found
+    return found
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """Change bits, cut the end, or repeat a part."""
+    at = rng.randrange(len(data))
+    how = rng.randrange(4)
+    if how == 0:
+        return data[:at]
+    if how == 1:
+        return data[:at] + data[at : at + rng.randint(1, 64)] + data[at:]
+    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+
+
+def tried(count: int, seed: int) -> tuple[int, list[str]]:
+    """Read `count` damaged files; return that number and what was wrong."""
+    rng = random.Random(seed)
+    failures = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = {kind: whole_files(kind, folder) for kind in READERS}
+        path = folder / "damaged.thresher"
+        for turn in range(count):
+            kind = rng.choice(list(READERS))
+            path.write_bytes(damaged(rng.choice(files[kind]), rng))
+            try:
+                READERS[kind](path)
+            except ModelFileError as error:
+                if str(path) in str(error):
+                    continue
+                failures.append(f"{kind}, seed {seed}, file {turn}: no name in {error}")
+            except Exception as error:  # any other error is a failure of the reader
+                failures.append(f"{kind}, seed {seed}, file {turn}: {error!r}")
+            else:
+                failures.append(f"{kind}, seed {seed}, file {turn}: was read")
+    return count, failures

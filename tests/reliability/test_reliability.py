@@ -1,0 +1,109 @@
+"""A small part of `make soak`: some kills, damaged files, inputs and threads; and its report."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from reliability import (
+    coverage_of_tests,
+    differential,
+    hostile,
+    kills,
+    records,
+    report,
+    soak,
+    suites,
+    threads,
+    vw_peer,
+)
+
+
+def test_a_run_ended_by_a_signal_continues() -> None:
+    assert kills.kill("ftrl", 2, signal.SIGKILL, seed=0) == (2, [])
+    assert kills.kill("ftrl", 1, signal.SIGTERM, seed=0) == (1, [])
+
+
+def test_damaged_files_are_refused() -> None:
+    assert hostile.tried(60, seed=0) == (60, [])
+
+
+def test_vw_text_equals_the_naive_parser() -> None:
+    assert differential.tried(300, seed=0) == (300, [])
+
+
+def test_threads_do_not_change_results(tmp_path: Path) -> None:
+    assert threads.check(tmp_path, threads=3) == 33
+
+
+def test_records_go_on(tmp_path: Path) -> None:
+    """Counts and failures add up; what is done can be forgotten without the counts."""
+    assert records.read("kills", tmp_path) is None
+    records.add("kills", 6, done={"tried": 6}, folder=tmp_path)
+    record = records.add("kills", 4, ["ftrl: other bytes"], done={"tried": 10}, folder=tmp_path)
+    assert (record["tried"], record["failed"], record["done"]) == (10, 1, {"tried": 10})
+    assert record["failures"] == ["ftrl: other bytes"]
+    records.start_again(tmp_path)
+    assert records.read("kills", tmp_path) == {**record, "done": {}}
+
+
+def test_the_report_says_what_was_not_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    assert report.write(tmp_path, page) == 0
+    assert page.read_text().count("not run") == len(report.LINES) + 3
+    records.add("kills", 1000, folder=tmp_path)
+    (tmp_path / "faults.json").write_text(json.dumps({"points": 2345, "wrong": 0}))
+    (tmp_path / "coverage.json").write_text(json.dumps({"C++": {"lines": 0.95, "branches": 0.875}}))
+    assert report.write(tmp_path, page) == 0
+    text = page.read_text()
+    assert f"| 1,000 | 0 | {records.__version__} |" in text
+    assert "| 2,345 | 0 |" in text
+    assert "| C++ | 95.0 % | 87.5 % |" in text
+    assert text.count("not run") == len(report.LINES) - 2 + 2
+    records.add("kills", 1, ["ftrl: other bytes\nand more"], folder=tmp_path)
+    assert report.write(tmp_path, page) == 1
+    assert "- SIGKILL during `thresher train`: `ftrl: other bytes`\n" in page.read_text()
+
+
+def test_tests_are_counted(tmp_path: Path) -> None:
+    xml = tmp_path / "pytest.xml"
+    xml.write_text(
+        '<testsuites><testsuite><testcase classname="a" name="b"/><testcase classname="a" name="c">'
+        '<failure/></testcase><testcase name="d"><skipped/></testcase></testsuite></testsuites>'
+    )
+    assert suites.counted(xml) == (2, ["a.c"])
+
+
+def test_a_soak_goes_on(tmp_path: Path) -> None:
+    calls = []
+
+    def tried(count: int, seed: int) -> tuple[int, list[str]]:
+        calls.append((count, seed))
+        return count, []
+
+    soak.counts("hostile", 10, 4, tried, tmp_path)
+    assert calls == [(4, 0), (4, 4), (2, 8)]
+    soak.counts("hostile", 10, 4, tried, tmp_path)
+    soak.counts("hostile", 11, 4, tried, tmp_path)
+    assert calls[3:] == [(1, 10)]
+    records.start_again(tmp_path)
+    soak.counts("hostile", 1, 4, tried, tmp_path)
+    assert calls[4:] == [(1, 11)]
+
+
+def test_lines_are_summed_as_vw_sums_them() -> None:
+    assert vw_peer.ours("1 2 |a x:2 y |c:0.5 z:3") == (1.0, 2.0, 4.5)
+    assert vw_peer.ours("1 |a x:y") is None
+
+
+def test_branches_that_no_test_takes_are_listed() -> None:
+    branches = {
+        "cpp/a.cpp": {(3, 0): 2, (3, 1): 0, (9, 0): 1},
+        "cpp/thresher/io/b.cpp": {(1, 0): 1},
+    }
+    assert coverage_of_tests.share(branches) == 0.75
+    assert coverage_of_tests.share(branches, coverage_of_tests.READERS) == 1.0
+    python = {"files": {"src/thresher/a.py": {"missing_branches": [[5, 7]]}}}
+    expected = ["cpp/a.cpp:3", "src/thresher/a.py:5 to 7"]
+    assert list(coverage_of_tests.untaken(branches, python)) == expected
