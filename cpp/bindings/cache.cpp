@@ -218,8 +218,7 @@ void bind_writer(nb::module_& m) {
           },
           "path"_a, "about"_a = "{}",
           nb::sig("def __init__(self, path: str | os.PathLike[str], about: str = '{}') -> None"))
-      .def("add", &CacheWriter::add, "block"_a, nb::call_guard<GilRelease>(),
-           "Append a block.")
+      .def("add", &CacheWriter::add, "block"_a, nb::call_guard<GilRelease>(), "Append a block.")
       .def(
           "finish",
           [](CacheWriter& self, const nb::bytes& sketch) {
