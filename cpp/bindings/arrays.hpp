@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.hpp"
 #include "thresher/core/batch.hpp"
 #include "thresher/core/learner.hpp"
 
@@ -96,7 +97,7 @@ using Unique = std::unique_lock<std::shared_mutex>;
 // hold it.
 template <class Lock, class Learner, class F>
 auto locked(const Learner& learner, F&& f) {
-  nb::gil_scoped_release release;
+  GilRelease release;
   std::unique_lock<std::mutex> queue(learner.gate);
   Lock lock(learner.mutex);
   queue.unlock();

@@ -37,7 +37,11 @@ struct Kept {
   std::string tags;
 
   ~Kept() {
-    const nb::gil_scoped_acquire gil;
+    if (!can_take_gil()) {
+      for (nb::object& array : arrays) array.release();  // Python is ending, and frees them
+      return;
+    }
+    const GilAcquire gil;
     for (nb::object& array : arrays) array.reset();
   }
 };
@@ -150,7 +154,7 @@ Block make_block(AnyVector starts, AnyVector keys, AnyVector values, std::option
   block.first_line = first_line, block.offset = offset, block.bytes = bytes;
   block.line_count = line_count, block.digest = digest;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     with_type<std::int32_t, std::int64_t>(starts, "starts: int32 or int64", [&](auto start) {
       check_starts(start, rows, keys.shape(0),
                    "row starts must not decrease and begin at 0 or above",
@@ -208,19 +212,18 @@ void bind_writer(nb::module_& m) {
           "__init__",
           [](CacheWriter* self, nb::object path, std::string about) {
             const std::string where = path_of(path);
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             new (self) CacheWriter(where, std::move(about));
           },
           "path"_a, "about"_a = "{}",
           nb::sig("def __init__(self, path: str | os.PathLike[str], about: str = '{}') -> None"))
-      .def("add", &CacheWriter::add, "block"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "Append a block.")
+      .def("add", &CacheWriter::add, "block"_a, nb::call_guard<GilRelease>(), "Append a block.")
       .def(
           "finish",
           [](CacheWriter& self, const nb::bytes& sketch) {
             const std::span bytes(reinterpret_cast<const std::uint8_t*>(sketch.c_str()),
                                   sketch.size());
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             self.finish(bytes);
           },
           "sketch"_a = nb::bytes("", 0),
@@ -243,7 +246,7 @@ void bind_reader(nb::module_& m) {
           "__init__",
           [](CacheReader* self, nb::object path) {
             const std::string where = path_of(path);
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             new (self) CacheReader(where);
           },
           "path"_a, nb::sig("def __init__(self, path: str | os.PathLike[str]) -> None"))
@@ -273,7 +276,7 @@ void bind_reader(nb::module_& m) {
           "block",
           [](CacheReader& self, std::size_t number, const std::string& dtype, bool names) {
             const Real real = real_of(dtype);
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             return self.block(number, real, names);
           },
           "number"_a, "dtype"_a = "float32", "names"_a = true,
@@ -282,7 +285,7 @@ void bind_reader(nb::module_& m) {
           "prefetch",
           [](CacheReader& self, std::size_t number, const std::string& dtype, bool names) {
             const Real real = real_of(dtype);
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             self.prefetch(number, real, names);
           },
           "number"_a, "dtype"_a = "float32", "names"_a = true,
@@ -305,7 +308,7 @@ void bind_cache(nb::module_& m) {
       [](const Block& block, bool zero_based) {
         thresher::io::Text text;
         {
-          const nb::gil_scoped_release release;
+          const GilRelease release;
           text = thresher::io::svmlight_text(block, zero_based);
         }
         return as_bytes(text);
@@ -316,7 +319,7 @@ void bind_cache(nb::module_& m) {
       [](const Block& block, const VwNames* names) {
         thresher::io::Text text;
         {
-          const nb::gil_scoped_release release;
+          const GilRelease release;
           text = names ? thresher::io::vw_text(block, *names) : thresher::io::vw_text(block);
         }
         return as_bytes(text);

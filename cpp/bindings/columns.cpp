@@ -39,7 +39,7 @@ class BorrowingBlock {
 
   template <class F>
   auto use(F&& f) const {
-    nb::gil_scoped_release release;
+    GilRelease release;
     std::lock_guard lock(block_->mutex);
     return f(*block_);
   }
@@ -58,7 +58,7 @@ nb::tuple cut(const BorrowedBatch& batch, std::uint64_t width, std::size_t block
   double squares = 0.0;
   std::vector<thresher::CutRows<Real>> found;
   {
-    nb::gil_scoped_release release;
+    GilRelease release;
     found = thresher::cut_columns<Real>(batch.batch, width, blocks, intercept, squares);
   }
   nb::list pieces;

@@ -70,7 +70,7 @@ void bind_discovery(nb::module_& m) {
             const thresher::Visit visit = visit_of(batch, order, first, last);
             const std::int64_t* const of_rows = folds_of(batch, folds);
             const BorrowedBatch held = batch;
-            nb::gil_scoped_release release;
+            GilRelease release;
             const Shared lock(self.mutex);  // folds learn at the same time
             self.learn(held.batch, visit, of_rows, fold);
           },
@@ -135,7 +135,7 @@ void bind_discovery(nb::module_& m) {
       "redrawn_z",
       [](const Singles& S, const Singles& D, const Doubles& variance) {
         const auto found = [&] {
-          nb::gil_scoped_release release;
+          GilRelease release;
           return thresher::discovery::redrawn_z(spanned(S), spanned(D), spanned(variance));
         };
         return owned_array(found());
@@ -148,7 +148,7 @@ void bind_discovery(nb::module_& m) {
       "exceedances",
       [](const Singles& values, const Singles& thresholds) {
         const auto found = [&] {
-          nb::gil_scoped_release release;
+          GilRelease release;
           return thresher::discovery::exceedances(spanned(values), spanned(thresholds));
         };
         return owned_array(found());

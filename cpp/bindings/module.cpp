@@ -152,7 +152,7 @@ NB_MODULE(_core, m) {
       [](const BorrowedBatch& batch) {
         std::vector<double> mean;
         {
-          nb::gil_scoped_release release;
+          GilRelease release;
           mean = thresher::mean_row(batch.batch);
         }
         return owned_array(std::move(mean));

@@ -34,7 +34,7 @@ template <class F>
 Scores scored(const Scorer& self, std::size_t rows, std::size_t work, F&& f) {
   std::unique_ptr<double[]> memory(new double[rows * self.outputs()]);
   {
-    std::optional<nb::gil_scoped_release> release;
+    std::optional<GilRelease> release;
     if (work > brief) release.emplace();
     f(memory.get());
   }

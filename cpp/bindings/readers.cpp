@@ -36,12 +36,16 @@ class PythonBytes final : public io::ByteSource {
  public:
   explicit PythonBytes(nb::object object) : readinto_(object.attr("readinto")) {}
   ~PythonBytes() override {
-    nb::gil_scoped_acquire gil;
+    if (!can_take_gil()) {
+      readinto_.release();  // Python is ending, and frees it
+      return;
+    }
+    GilAcquire gil;
     readinto_.reset();
   }
 
   std::size_t read(char* into, std::size_t size) override {
-    nb::gil_scoped_acquire gil;
+    GilAcquire gil;
     nb::object view =
         nb::steal(PyMemoryView_FromMemory(into, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
     if (!view.is_valid()) throw nb::python_error();
@@ -90,7 +94,7 @@ class PythonReader {
 
   std::unique_ptr<io::Block> next() {
     try {
-      nb::gil_scoped_release release;
+      GilRelease release;
       std::lock_guard lock(mutex_);
       if (!reader_) return nullptr;
       std::unique_ptr<io::Block> block;
@@ -114,14 +118,14 @@ class PythonReader {
   }
 
   void close() {
-    nb::gil_scoped_release release;
+    GilRelease release;
     std::lock_guard lock(mutex_);
     reader_.reset();
   }
 
  private:
   void check_signals() {
-    nb::gil_scoped_acquire gil;
+    GilAcquire gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!waiting_.is_none()) waiting_();
   }
@@ -153,7 +157,7 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>> hash_strings(AnyVector offset
                               static_cast<std::size_t>(view.len));
   const std::string_view before(prefix.c_str(), prefix.size());
   std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
-  std::optional<nb::gil_scoped_release> gil(std::in_place);
+  std::optional<GilRelease> gil(std::in_place);
   if (offsets.dtype() == nb::dtype<std::int32_t>())
     io::hash_strings(static_cast<const std::int32_t*>(offsets.data()), keys.size(), text, before,
                      keys.data());
@@ -203,7 +207,7 @@ void bind_names(nb::module_& m) {
           [](const FirstNames& self, Keys keys) {
             FirstNames::Selected found;
             {
-              nb::gil_scoped_release release;
+              GilRelease release;
               found = self.of({keys.data(), keys.shape(0)});
             }
             return nb::make_tuple(owned_array(std::move(found.keys)),

@@ -31,7 +31,7 @@ class BorrowedDescent {
 
   template <class F>
   auto use(F&& f) {
-    nb::gil_scoped_release release;
+    GilRelease release;
     std::lock_guard lock(mutex_);
     return f(solver_);
   }

@@ -55,7 +55,7 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
     just_called = marked || now - called >= std::chrono::milliseconds(100);
     if (!just_called) return true;
     called = now;
-    nb::gil_scoped_acquire acquire;
+    GilAcquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!marked && !between_stages) return true;
     return nb::cast<bool>(on_stage(marked ? stage : Stage{}));
@@ -65,7 +65,7 @@ void learn(StabilizedLearner& self, const BorrowedBatch& batch, std::int64_t pas
     const Clock::time_point now = Clock::now();
     if (!just_called && now - between < std::chrono::milliseconds(100)) return;
     between = now;
-    nb::gil_scoped_acquire acquire;
+    GilAcquire acquire;
     const auto in_callback = std::make_shared<bool>(true);
     const auto get = [in_callback, &state] {
       if (!*in_callback)

@@ -44,10 +44,10 @@ auto interruptible(F&& f) {
     const Clock::time_point now = Clock::now();
     if (now - checked < std::chrono::milliseconds(100)) return;
     checked = now;
-    nb::gil_scoped_acquire acquire;
+    GilAcquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   };
-  nb::gil_scoped_release release;
+  GilRelease release;
   return f(check_interrupt);
 }
 
@@ -121,7 +121,7 @@ void bind_stages_robust(nb::module_& m) {
           [](RobustPart& self, const BorrowedBatch& batch) {
             if (!batch.batch.labels) throw std::invalid_argument("learning needs labels");
             const BorrowedBatch held = batch;
-            nb::gil_scoped_release release;
+            GilRelease release;
             self.add(held.batch);
           },
           "batch"_a, "Copy a block of rows.")

@@ -60,7 +60,7 @@ void bind_targets(nb::module_& m) {
                                                  labels.data(),
                                                  sds.data(),
                                                  units.data()};
-        nb::gil_scoped_release release;
+        GilRelease release;
         return made.fill(rows.batch, visit, seen ? seen->data() : nullptr);
       },
       "states"_a, "labels"_a, "sds"_a, "units"_a, "targets"_a, "weights"_a.none(), "order"_a.none(),

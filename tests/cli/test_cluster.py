@@ -134,7 +134,8 @@ def test_each_warning_is_shown_once(shards, tmp_path, options, message):
 
 
 def test_output_of_ray_goes_to_standard_error(capsys):
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
     observer = progress_for(False, True, 1)
     with contextlib.redirect_stdout(sys.stderr), warnings_shown(observer):
         print("(raylet) A worker died")

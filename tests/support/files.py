@@ -13,6 +13,7 @@ from thresher.cli import main
 from thresher.data import open_streams
 from thresher.data.scan import scan
 
+_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 THRESHER = [sys.executable, "-m", "thresher.cli"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -85,7 +86,7 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
     If `stdout` is given, an io.BytesIO, the output goes there.
     """
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in _HANDLED}
     out, errors = (
         io.TextIOWrapper(buffer, write_through=True)
         for buffer in (stdout or io.BytesIO(), io.BytesIO())

@@ -7,11 +7,14 @@ import os
 import pickle
 import re
 import secrets
+import signal
 import socket
+import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -284,16 +287,31 @@ def _init(ray: Any, address: str, workers: int | None) -> None:
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
-            ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+            with _own_sigterm():
+                ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
         except Exception as error:
             raise ClusterError(f"Ray cannot be started on this machine: {brief(error)}") from error
         return
     try:
         if address != "auto":
             _check_answer(address)
-        ray.init(address=address, **quiet)
+        with _own_sigterm():
+            ray.init(address=address, **quiet)
     except Exception as error:
         raise ClusterError(_unreachable(address, brief(error))) from error
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep the handler of SIGTERM; Ray's core would print a stack of C++ and end the process.
+
+    Without a handler before, that of Ray's Python part is used: it ends the process by SystemExit.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        kept = before if callable(before) else signal.getsignal(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, kept)  # also in the system, where Ray's core has replaced it
 
 
 def _checked(address: str) -> str:
