@@ -47,6 +47,8 @@ class Pair<A, B> {
               std::bit_cast<std::uint32_t>(a)) {}
   A first() const { return std::bit_cast<A>(static_cast<std::uint32_t>(word_)); }
   B second() const { return std::bit_cast<B>(static_cast<std::uint32_t>(word_ >> 32)); }
+  // Both numbers, for vectors: gcc 12 writes a bit_cast of a cell to the stack as well.
+  std::int64_t word() const { return static_cast<std::int64_t>(word_); }
   bool operator==(const Pair&) const = default;
 
  private:

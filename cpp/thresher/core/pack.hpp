@@ -221,9 +221,8 @@ template <std::size_t which, class A, class B>
     typedef std::int64_t Words __attribute__((vector_size(16)));
     using Vector = typename Pack<Real>::Vector;
     constexpr int w = which;
-    const auto word = [&](std::size_t k) { return std::bit_cast<std::int64_t>(cells[k]); };
-    return Pack<Real>{{__builtin_shufflevector(
-        (Vector)Words{word(0), word(1)}, (Vector)Words{word(2), word(3)}, w, w + 2, w + 4, w + 6)}};
+    const Words low = {cells.a.word(), cells.b.word()}, high = {cells.c.word(), cells.d.word()};
+    return Pack<Real>{{__builtin_shufflevector((Vector)low, (Vector)high, w, w + 2, w + 4, w + 6)}};
   } else {
     return Pack<Real>::of([&](std::size_t k) {
       if constexpr (which == 0) return cells[k].first();

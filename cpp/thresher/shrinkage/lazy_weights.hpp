@@ -16,6 +16,7 @@
 #include "thresher/core/cell.hpp"
 #include "thresher/core/pack.hpp"
 #include "thresher/rules/rule.hpp"
+#include "thresher/shrinkage/count_even.hpp"
 #include "thresher/shrinkage/even_debt.hpp"
 #include "thresher/shrinkage/event_clock.hpp"
 #include "thresher/shrinkage/ledger.hpp"
@@ -68,7 +69,9 @@ class LazyWeights {
     std::size_t k = 0;
     std::int64_t found = 0;
     if (plain_l1_ && ledger().even()) {
-      found = count_packs(
+      if constexpr (sizeof(Real) == 4)
+        found = count_even(cells, n, k, ledger().even_amount(), ledger().Q());
+      found += count_packs(
           cells, n, k,
           [a = ledger().even_amount(), Q_now = ledger().Q()](const Four<Cell>& four)
               __attribute__((always_inline)) { return even_debt<Real>(half<1>(four), a, Q_now); });
