@@ -136,7 +136,7 @@ def _in_one_pass(
     search = OnePassSearchCV(
         estimator, grid, cv=list(folds), scoring=NegatedLoss(task), refit=False, n_jobs=n_jobs
     )
-    given = {} if weights is None else {"sample_weight": weights}
+    given: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
     with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
         warnings.simplefilter("ignore", FitFailedWarning)  # the result counts failures
         search.fit(X, y, **given)

@@ -270,7 +270,8 @@ def _as_json(one: ModelResult) -> list[Any]:
 def _result_of(saved: list[Any], seconds: list[float]) -> ModelResult:
     scores, failure, nonzeros, record = saved
     made = None if record is None else Progress(*record)
-    return ModelResult(scores, failure, nonzeros, *seconds, made)
+    fit, score = seconds
+    return ModelResult(scores, failure, nonzeros, fit, score, made)
 
 
 def _file_of(model: Model) -> bytes:
