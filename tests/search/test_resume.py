@@ -21,20 +21,51 @@ TRUNCATED = thresher.TruncatedGradientClassifier
 # Searches of files: estimator, grid, classes of the rows, and options of the search.
 CASES: dict[str, tuple[Any, dict[str, Any], tuple[int, ...], dict[str, Any]]] = {
     "lanes": (TRUNCATED(passes=2, shuffle="blocks"), {"gravity": [0.001, 0.1]}, (0, 1), {}),
-    "two groups": (TRUNCATED(shuffle=False), {"gravity": [0.01, 0.1], "passes": [1, 2]}, (0, 1), {}),
+    "two groups": (
+        TRUNCATED(shuffle=False),
+        {"gravity": [0.01, 0.1], "passes": [1, 2]},
+        (0, 1),
+        {},
+    ),
     "threads": (TRUNCATED(passes=2), {"gravity": [0.01, 0.1]}, (2, 4, 9), {"n_jobs": 2}),
     "little memory": (
-        TRUNCATED(passes=1, shuffle=False), {"gravity": [0.01, 0.1, 1.0]}, (0, 1), {"memory_limit": 5000}
+        TRUNCATED(passes=1, shuffle=False),
+        {"gravity": [0.01, 0.1, 1.0]},
+        (0, 1),
+        {"memory_limit": 5000},
     ),
-    "a rate from rows": (thresher.FTRLClassifier(passes=2, shuffle=False), {"l1": [0.1, 1.0]}, (0, 1), {}),
-    "progressive": (TRUNCATED(passes=1, shuffle=False), {"gravity": [0.01, 0.1]}, (0, 1), {"cv": "progressive"}),
-    "standardised": (thresher.FTRLRegressor(passes=2, shuffle=False), {"l1": [0.1, 1.0]}, (0, 1, 2, 3), {}),
-    "plain fits": (TRUNCATED(tol=0.0, passes=3, shuffle=False), {"gravity": [0.01, 0.1]}, (0, 1), {"cv": 2}),
-    "all rows": (
-        thresher.CoordinateDescentClassifier(), {"l1": [0.01, 0.1]}, (0, 1), {"cv": 2}
+    "a rate from rows": (
+        thresher.FTRLClassifier(passes=2, shuffle=False),
+        {"l1": [0.1, 1.0]},
+        (0, 1),
+        {},
     ),
-    "hashed": (TRUNCATED(store="hashed", average=True, passes=1, shuffle=False), {"gravity": [0.01]}, (0, 1), {}),
-}  # fmt: skip
+    "progressive": (
+        TRUNCATED(passes=1, shuffle=False),
+        {"gravity": [0.01, 0.1]},
+        (0, 1),
+        {"cv": "progressive"},
+    ),
+    "standardised": (
+        thresher.FTRLRegressor(passes=2, shuffle=False),
+        {"l1": [0.1, 1.0]},
+        (0, 1, 2, 3),
+        {},
+    ),
+    "plain fits": (
+        TRUNCATED(tol=0.0, passes=3, shuffle=False),
+        {"gravity": [0.01, 0.1]},
+        (0, 1),
+        {"cv": 2},
+    ),
+    "all rows": (thresher.CoordinateDescentClassifier(), {"l1": [0.01, 0.1]}, (0, 1), {"cv": 2}),
+    "hashed": (
+        TRUNCATED(store="hashed", average=True, passes=1, shuffle=False),
+        {"gravity": [0.01]},
+        (0, 1),
+        {},
+    ),
+}
 
 
 class StopsAt(Observer):
