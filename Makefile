@@ -7,6 +7,7 @@
 #   make bench      the table of speeds           make soak       long property tests
 #   make docs       run the examples in the docs  make fuzz       fuzz the readers, a minute each
 #   make clean      remove all build results      make experiments  docs/results.md from the papers
+#   make faults     let every call of the system fail in turn, and cut the power; see tests/faults
 #   make quick      lint, types and the most important tests, in under a minute
 #   make bench-full     the table for large data; writes docs/speed.md
 #   make bench-compare REV=...  our calls of two versions in turn; names what got slower
@@ -42,7 +43,7 @@ export PATH := $(BIN):$(PATH)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: FORCE help demo build test quick lint types format stub docs golden bench bench-full \
-  bench-compare bench-history bench-peers experiments soak sanitize fuzz clean
+  bench-compare bench-history bench-peers experiments soak sanitize faults fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -185,6 +186,14 @@ sanitize: $(SANITIZE)/.installed
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  $(SANITIZE_PY) -m pytest $(PYTEST_ARGS)
+
+# --- faults: a preloaded library lets calls of the system and allocations fail --------------------
+# FAULT_ARGS is passed on, as in `make faults FAULT_ARGS="--only train --verbose"`.
+
+FAULT_ARGS ?=
+
+faults: $(VENV)/.dev $(VENV)/.installed
+	PYTHONPATH=tests CXX='$(CXX)' $(PY) -m faults $(FAULT_ARGS)
 
 # --- fuzzing: libFuzzer generates files, starting from those in tests/corpus ---------------------
 # New inputs go to build/fuzz/corpus. Inputs that break a reader go to build/fuzz/broken.
