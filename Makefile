@@ -10,6 +10,7 @@
 #   make race       threads under the thread sanitizer
 #   make coverage   lines and branches of C++ and Python that the tests run
 #   make properties long property tests
+#   make faults     let every call of the system fail in turn, and cut the power; see tests/faults
 #   make quick      lint, types and the most important tests, in under a minute
 #   make bench-full     the table for large data; writes docs/speed.md
 #   make bench-compare REV=...  our calls of two versions in turn; names what got slower
@@ -46,7 +47,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 .PHONY: FORCE help demo build test quick lint types format stub docs golden bench bench-full \
   bench-compare bench-history bench-peers experiments soak properties sanitize race race-tests \
-  coverage fuzz clean
+  coverage faults fuzz clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -232,6 +233,14 @@ coverage: .venv-coverage/.installed $(VENV)/.coverage
 $(VENV)/.coverage: | $(VENV)/.dev
 	$(PY) $(PIP_INSTALL) coverage
 	@touch $@
+
+# --- faults: a preloaded library lets calls of the system and allocations fail --------------------
+# FAULT_ARGS is passed on, as in `make faults FAULT_ARGS="--only train --verbose"`.
+
+FAULT_ARGS ?=
+
+faults: $(VENV)/.dev $(VENV)/.installed
+	PYTHONPATH=tests CXX='$(CXX)' $(PY) -m faults $(FAULT_ARGS)
 
 # --- fuzzing: libFuzzer generates files, starting from those in tests/corpus ---------------------
 # New inputs go to build/fuzz/corpus. Inputs that break a reader go to build/fuzz/broken.

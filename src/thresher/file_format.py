@@ -76,7 +76,7 @@ def opened_tensors(path: str | os.PathLike[str]) -> Any:
     try:
         return safe_open(path, framework="numpy")
     except FileNotFoundError:
-        raise OSError(errno.EIO, "cannot be opened a second time", os.fspath(path)) from None
+        raise OSError(errno.EIO, os.strerror(errno.EIO), os.fspath(path)) from None
 
 
 def writer_of(about: Mapping[str, Any]) -> str:

@@ -59,6 +59,18 @@ def test_full_disk(tmp_path, arguments):
     assert ("full" in left(tmp_path)) == ("quarantine=full" in arguments)
 
 
+@pytest.mark.parametrize("size", [0, 2, 5])
+def test_a_quarantine_file_has_only_whole_lines(tmp_path, size):
+    """On a full disk no empty file is left, and no half of a line."""
+    (tmp_path / "bad.svm").write_text(GOOD + "1 x\n" * 3)
+    policy = ["--on-bad-line", "quarantine=aside", "--quiet"]
+    options = {"code": 1, "cwd": tmp_path, "preexec_fn": limited(size)}
+    done = run("train", "bad.svm", "-m", "model", *policy, **options)
+    assert done.stderr == "aside: File too large\n"
+    assert left(tmp_path) == (["aside", "bad.svm"] if size == 5 else ["bad.svm"])
+    assert size < 5 or (tmp_path / "aside").read_text() == "1 x\n"
+
+
 def test_full_standard_output(tmp_path):
     data = svmlight(tmp_path / "rows.svm", rows=3000)
     called("train", data, "-m", tmp_path / "m.thresher", "--quiet")

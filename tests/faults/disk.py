@@ -25,7 +25,7 @@ class File:
 
     def content(self, unsynced: str) -> bytes:
         """Return what is on the disk: `unsynced` bytes are "lost", "kept" or "half" there."""
-        if unsynced == "lost":
+        if unsynced == "lost" or self.is_synced:
             return self.synced
         return bytes(self.now if unsynced == "kept" else self.now[: len(self.now) // 2])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import re
 import subprocess
@@ -82,6 +83,7 @@ class Library:
     def share(self) -> None:
         """Let `frames` show what forked processes did; call it before they are forked."""
         self._calls.faults_share()
+        _addresses("/thresher/_core."), _addresses("/libstdc++.so")  # known to them, too
 
     def watch(self, folder: Path) -> None:
         """Count calls on files in a folder, and allocations and threads of the core."""
@@ -113,12 +115,14 @@ class Library:
         return [place for place in places if not place.startswith(("faults.so", "libpython"))]
 
 
+@functools.cache
 def _maps() -> list[tuple[int, int, str]]:
     lines = Path("/proc/self/maps").read_text().splitlines()
     found = [re.match(r"([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ \S+ +(/.*)", line) for line in lines]
     return [(int(m[1], 16), int(m[2], 16), m[3]) for m in found if m]
 
 
+@functools.cache
 def _addresses(name: str) -> tuple[int, int]:
     found = [(begin, end) for begin, end, path in _maps() if name in path]
     return min(begin for begin, _ in found), max(end for _, end in found)

@@ -90,7 +90,9 @@ def _words() -> None:
 def _table() -> None:
     _model()
     chance = random.Random(0)
-    rows = [f"{chance.random():.3f},{chance.choice('ab')},{chance.randint(0, 1)}" for _ in range(40)]
+    rows = [
+        f"{chance.random():.3f},{chance.choice('ab')},{chance.randint(0, 1)}" for _ in range(40)
+    ]
     Path("rows.csv").write_text("\n".join(["size,kind,label", *rows]) + "\n")
 
 
@@ -167,11 +169,6 @@ def _of_weights(model: thresher.Model) -> str:
     return hashlib.sha256(np.asarray(model.weights).tobytes()).hexdigest()
 
 
-def _half_a_cluster_run() -> None:
-    _shards()
-    command(*_CLUSTER_RUN, "--keep-checkpoint")
-
-
 def _load() -> str:
     return _of_weights(thresher.load("model"))
 
@@ -215,7 +212,4 @@ OPERATIONS = {
     "checkpoint": Operation(_checkpoint, _stopped, (), ("run.checkpoint",), _digest),
     "resume": Operation(_resume, _stopped, (), ("run.checkpoint",), _digest),
     "cluster": Operation(_CLUSTER_RUN, _shards, ("--resume",), ("run",)),
-    "cluster, resume": Operation(
-        (*_CLUSTER_RUN, "--resume"), _half_a_cluster_run, ("--resume",), ("run",)
-    ),
 }

@@ -215,13 +215,13 @@ def _try(op: Operation, fault: Fault, n: int, template: Path, reference: Outcome
 
         first = _outcome(op.run, armed())
         if not point.hit:
-            point.wrong += _unlike(first, reference)
+            point.wrong += _unlike(op, first, reference)
             return point
-        point.message, point.frames = first.errors, library.frames()
+        point.message = first.errors
         if any(sign in first.errors for sign in UNCLEAR):
             point.wrong.append("the error is not clear")
         if first.code == 0:
-            point.wrong += _unlike(first, reference)
+            point.wrong += _unlike(op, first, reference)
         else:
             point.wrong += _unlike_before(op, fault, first, before)
         if len(os.listdir("/proc/self/fd")) > handles:
@@ -229,7 +229,9 @@ def _try(op: Operation, fault: Fault, n: int, template: Path, reference: Outcome
         again = op.run
         if isinstance(op.run, tuple) and first.code != 0:
             again = (*op.run, *op.again)
-        point.wrong += [f"afterwards: {what}" for what in _unlike(_outcome(again), reference)]
+        point.wrong += [f"afterwards: {what}" for what in _unlike(op, _outcome(again), reference)]
+        if point.wrong:
+            point.frames = library.frames()
     return point
 
 
@@ -255,16 +257,17 @@ def _unlike_before(op: Operation, fault: Fault, now: Outcome, before: Snapshot) 
     return wrong
 
 
-def _unlike(now: Outcome, reference: Outcome) -> list[str]:
+def _unlike(op: Operation, now: Outcome, reference: Outcome) -> list[str]:
     """Return what differs from the operation without faults."""
     if now.code != 0:
         return [f"it fails: {now.errors}"]
     if now.result != reference.result:
         return ["it returns another result"]
-    names = set(now.files) ^ set(reference.files)
+    names = (set(now.files) ^ set(reference.files)) - set(op.changes)
     different = [name for name in reference.files if now.files.get(name) != reference.files[name]]
     wrong = [f"{name} should not be there or is missing" for name in sorted(names)]
-    return wrong + [f"{name} has other bytes" for name in different if name not in names]
+    same = [*names, *op.changes]  # a checkpoint holds the seconds that the run took
+    return wrong + [f"{name} has other bytes" for name in different if name not in same]
 
 
 # ---- processes -----------------------------------------------------------------------------------

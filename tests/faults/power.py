@@ -93,6 +93,9 @@ CHECKS: dict[str, tuple[Check, str]] = {  # and the file that a complete checkpo
 }
 
 
+SLICE = ("save", "checkpoint")
+
+
 def cuts(name: str, step: int = 1) -> dict[str, Any]:
     """Cut the power after every `step` changes of an operation; return counts and failures."""
     check, saved = CHECKS[name]

@@ -165,7 +165,7 @@ class BadLines:
 
     def _opened(self) -> IO[bytes]:
         out = open(self.file, "r+b" if self._written else "wb", buffering=0)  # noqa: SIM115
-        out.truncate(self._written)
+        os.ftruncate(out.fileno(), self._written)  # unlike truncate(), repeats after a signal
         out.seek(self._written)
         return out
 
@@ -174,7 +174,7 @@ class BadLines:
         out, self._out = self._out, None
         with contextlib.suppress(OSError):
             if out is not None:
-                out.truncate(self._written)
+                os.ftruncate(out.fileno(), self._written)
                 out.close()
             if self._written == 0 and (new or out is not None):
                 os.unlink(self.file)

@@ -1,0 +1,71 @@
+"""Calls of the system that fail, and power cuts: a part of `make faults`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults import library
+from faults.disk import Disk, events
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+def run(folder, *arguments):
+    """Run a part of the faults in a process with the preloaded library; return its results."""
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", "--slice", "--results", folder, *arguments],
+        env={**library.environment(), "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {file.stem: json.loads(file.read_text()) for file in Path(folder).glob("*.json")}
+
+
+def test_a_part_of_all_faults(tmp_path):
+    found = run(tmp_path)
+    assert found["faults"]["points"] > 40
+    assert found["power"]["states"] > 5
+    assert found["faults"]["wrong"] == found["faults"]["known"]
+    assert found["power"]["wrong"] == 0
+
+
+# ---- the simulated disk --------------------------------------------------------------------------
+
+
+def states_after(folder, *changes):
+    """Return all states after changes of the file `a`, which has the bytes "old" at first."""
+    (folder / "a").write_bytes(b"old")
+    disk = Disk(folder)
+    for words in changes:
+        content = words.pop() if words[0] == "write" else b""
+        text = "\t".join(word.replace("~", str(folder)) for word in words)
+        disk.apply(events(text.encode() + b"\n" + content)[0])
+    return {tuple(sorted(state.items())) for state in disk.states()}
+
+
+WRITTEN = [
+    ["open", "3", str(os.O_WRONLY | os.O_CREAT), "~/b"],
+    ["write", "3", "0", "4", b"news"],
+]
+SYNC, RENAME = ["sync", "3"], ["rename", "~/b", "~/a"]
+FOLDER = [["open", "4", str(os.O_RDONLY), "~"], ["sync", "4"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "contents"),
+    [
+        ([*WRITTEN], {b"old"}),
+        ([*WRITTEN, RENAME], {b"old", b"", b"ne", b"news"}),
+        ([*WRITTEN, SYNC, RENAME], {b"old", b"news"}),
+        ([*WRITTEN, SYNC, RENAME, *FOLDER], {b"news"}),
+    ],
+)
+def test_what_a_power_cut_leaves(tmp_path, changes, contents):
+    states = states_after(tmp_path, *([*words] for words in changes))
+    assert {dict(state)["a"] for state in states} == contents
