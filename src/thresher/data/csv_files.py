@@ -32,6 +32,7 @@ def read_csv(
     layout: CsvLayout,
     on_ragged: OnRagged,
     on_read: Callable[[int], None] = lambda _: None,
+    limit: int | None = None,
 ) -> Iterator[Any]:
     """Yield the rows of a CSV file as tables of bytes; `decoded` turns them into strings.
 
@@ -45,6 +46,8 @@ def read_csv(
         Called for each line with too many or too few cells, before the rows after it are yielded.
     on_read : callable
         Called with the number of bytes read so far.
+    limit : int, optional
+        As for `open_bytes`.
     """
     pa = arrow("reading CSV")
     import pyarrow.csv as csv
@@ -54,7 +57,7 @@ def read_csv(
         on_ragged(row.number, what, row.text)
         return "skip"
 
-    with open_bytes(path) as stream:
+    with open_bytes(path, limit) as stream:
         if layout.empty:
             return
         names = (LINE,) if layout.tagged else layout.names

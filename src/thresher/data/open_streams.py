@@ -17,7 +17,7 @@ __all__ = ["open_bytes", "open_seekable", "peek_bytes", "stored_size"]
 _peeked: dict[str, BinaryStream] = {}
 
 
-def open_bytes(path: str) -> BinaryStream:
+def open_bytes(path: str, limit: int | None = None) -> BinaryStream:
     """Open a file, `-` or a URL as a stream of decompressed bytes.
 
     The first bytes decide the compression, not the name: gzip, bzip2, xz, or Zstandard (with the
@@ -27,6 +27,8 @@ def open_bytes(path: str) -> BinaryStream:
     ----------
     path : str
         A path that `expand` returned.
+    limit : int, optional
+        Stored bytes to read of a regular file; by default as many as it has now.
 
     Examples
     --------
@@ -57,6 +59,8 @@ def open_bytes(path: str) -> BinaryStream:
     regular = stat.S_ISREG(status.st_mode)
     rereadable = regular and path != paths.STANDARD_INPUT
     size = status.st_size if regular else None
+    if rereadable and limit is not None:
+        size = min(status.st_size, limit)
     return BinaryStream(raw, path, size, local=True, rereadable=rereadable)
 
 

@@ -115,6 +115,7 @@ class TableSource:
         self.kinds = kinds or ColumnKinds({})
         self.span = span
         self.read = 0  # bytes read so far, approximately
+        self.limit: int | None = None  # bytes of a CSV file to read; None: all
         self.words: tuple[str, ...] = ()  # the first different labels, if they are words
         self._kinds_known = False  # whether `kinds` has the columns of this table
         self._use: tuple[tuple[str, ...], TableColumns, tuple[str, ...]] | None = None
@@ -289,7 +290,7 @@ class TableSource:
             self.read = position
 
         assert self.layout is not None
-        return read_csv(self.file, BATCH_ROWS, self.layout, ragged.add, progress)
+        return read_csv(self.file, BATCH_ROWS, self.layout, ragged.add, progress, self.limit)
 
     def _block(
         self,
