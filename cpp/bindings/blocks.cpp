@@ -141,6 +141,7 @@ void bind_blocks(nb::module_& m) {
       .def_ro("first_line", &Block::first_line)
       .def_ro("line_count", &Block::line_count)
       .def_ro("digest", &Block::digest)
+      .def_ro("sum", &Block::sum)
       .def_ro("bad", &Block::bad)
       .def_prop_ro(
           "names",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import platform
-import re
 from pathlib import Path
 
 import pytest
@@ -15,8 +12,6 @@ from hypothesis import strategies as st
 from support.blocks import fields, values
 from support.caches import plain_block, write_cache
 from thresher import _core
-
-LINUX = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
 
 
 def everything(reader: _core.CacheReader) -> list[object]:
@@ -103,16 +98,6 @@ class TestDamage:
         head = b"\x89TCache\n\x01\0\0\0\0\0\0\0" if data.draw(st.booleans()) else b""
         with pytest.raises(_core.CacheError):
             everything(_core.CacheReader.from_memory(head + some))
-
-    @pytest.mark.skipif(LINUX < (5, 14), reason="the kernel cannot report errors of reading ahead")
-    def test_truncated_while_it_is_open(self, tmp_path):
-        path = tmp_path / "a.cache"
-        write_cache(path, plain_block(2000), plain_block(2000, 1))
-        reader = _core.CacheReader(path)
-        os.truncate(path, 64)
-        with pytest.raises(OSError, match=r"a\.cache") as caught:
-            reader.block(1)
-        assert caught.value.errno == errno.EIO
 
     def test_no_such_block(self, tmp_path, whole):
         with pytest.raises(IndexError, match="block 2 of a cache of 2"):

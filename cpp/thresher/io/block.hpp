@@ -1,7 +1,7 @@
 // The unit that a reader returns: some rows, their position in the file, and lines that failed to
 // parse.
 //
-// A block owns its rows through `owner`: vectors that a parser filled, or a mapped file. Only the
+// A block owns its rows through `owner`: vectors that a parser filled, or bytes of a cache. Only the
 // bytes decide where a block ends, so rows and digests do not depend on the number of threads.
 #pragma once
 
@@ -50,7 +50,8 @@ struct Block {
   std::uint64_t bytes = 0;       // size of the block
   std::uint64_t first_line = 1;  // number of the block's first line in its file
   std::uint64_t line_count = 0;
-  std::uint64_t digest = 0;  // of the block's bytes
+  std::uint64_t digest = 0;  // of the block's bytes; of a cache: of the text it was made from
+  std::uint64_t sum = 0;     // of a cache: checksum of the bytes that were read
 
   std::vector<BadLine> bad;
   std::vector<Name> names;          // if requested: each name at least once per file

@@ -56,8 +56,9 @@ class CacheWriter {
 
 enum class Real { float32, float64 };
 
-// Reads from a mapped file. While the caller uses one block, a thread reads and checks the next.
-// The pages of blocks that are no longer in use are released. Threads may share a reader.
+// Reads blocks into memory of its own and checks them there, so that a file that changes while it is
+// in use causes an error. While the caller uses one block, a thread reads and checks the next.
+// Threads may share a reader.
 class CacheReader {
  public:
   explicit CacheReader(const std::string& path);
@@ -76,7 +77,7 @@ class CacheReader {
   std::span<const std::uint8_t> sketch() const;
   std::uint64_t rows_of(std::size_t block) const;
 
-  // Arrays point into the file where types agree. `names`: whether to read feature names.
+  // Arrays point into the bytes read where types agree. `names`: whether to read feature names.
   Block block(std::size_t number, Real real, bool names = true);
   // Starts to read a block in the background. Not needed when blocks are read in file order.
   void prefetch(std::size_t number, Real real, bool names = true);

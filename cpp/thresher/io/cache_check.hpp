@@ -25,15 +25,17 @@ struct Digest {
   std::uint64_t largest;  // largest key
 };
 
-// The checksum of a block's arrays and its largest key. Works in pieces, so that memory is read
-// once.
-inline Digest digest_of(const std::byte* base, std::uint64_t size, const Layout::Array& keys,
-                        Kind kind) {
+// The checksum of a block's arrays and its largest key. Works in pieces, so that they are still in
+// the processor's cache when they are used: `fill(end)` reads the block at least up to `end`.
+template <class Fill>
+Digest digest_of(const std::byte* base, std::uint64_t size, const Layout::Array& keys, Kind kind,
+                 const Fill& fill) {
   constexpr std::uint64_t piece = 1 << 14;
   Checksum sum;
   std::uint64_t largest = 0;
   for (std::uint64_t at = sizeof(BlockHeader); at < size; at += piece) {
     const std::uint64_t end = std::min(size, at + piece);
+    fill(end);
     sum.take(base + at, end - at);
     const std::uint64_t from = std::max(at, keys.at), to = std::min(end, keys.at + keys.size);
     if (from >= to) continue;
@@ -46,10 +48,12 @@ inline Digest digest_of(const std::byte* base, std::uint64_t size, const Layout:
   return {sum.sum(), largest};
 }
 
-// Describes what is wrong with the block that begins at `base`; null if it is valid. A checksum can
-// be forged and learners do not check keys and starts, so these are checked as well.
-inline const char* block_fault(const std::byte* base, const Entry& of, const BlockHeader& header,
-                               const Layout& layout) {
+// Describes what is wrong with the block that begins at `base`; null if it is valid. The header is
+// read already; `fill` reads the rest. A checksum can be forged and learners do not check keys and
+// starts, so these are checked as well.
+template <class Fill>
+const char* block_fault(const std::byte* base, const Entry& of, const BlockHeader& header,
+                        const Layout& layout, const Fill& fill) {
   if (header.magic != block_magic || header.size != of.size || header.rows != of.rows ||
       header.nonzeros != of.nonzeros || header.columns != of.columns)
     return "its header does not match the index";
@@ -66,7 +70,7 @@ inline const char* block_fault(const std::byte* base, const Entry& of, const Blo
       !one_of(header.lines, {Kind::none, Kind::narrow}))
     return "its header has unknown types";
   if (!layout.fits || layout.size != of.size) return "its sizes do not match";
-  const Digest digest = digest_of(base, of.size, layout.keys, header.keys);
+  const Digest digest = digest_of(base, of.size, layout.keys, header.keys, fill);
   if (header.sum != sum_of(header, digest.sum)) return "its checksum does not match";
 
   const auto array = [base]<class T>(const Layout::Array& where, const T*) {

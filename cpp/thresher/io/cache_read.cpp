@@ -10,8 +10,9 @@
 
 #include "thresher/io/cache.hpp"
 #include "thresher/io/cache_check.hpp"
+#include "thresher/io/cache_file.hpp"
 #include "thresher/io/cache_format.hpp"
-#include "thresher/io/mapping.hpp"
+#include "thresher/io/storage.hpp"
 
 namespace thresher::io {
 
@@ -19,23 +20,11 @@ using namespace format;
 
 namespace {
 
-template <class T>
-T header_at(const std::byte* at) {
-  T header;
-  std::memcpy(static_cast<void*>(&header), at, sizeof header);
-  return header;
-}
+using Bytes = Column<std::byte>;
 
-// Owns the memory of a block: the mapped file, and values converted to another type.
+// Owns the memory of a block: its bytes in the file, and values converted to another type.
 struct Held {
-  Held(std::shared_ptr<const Mapping> mapping_, const Entry& entry_)
-      : mapping(std::move(mapping_)), entry(entry_) {}
-  ~Held() { mapping->release(entry.at, entry.size); }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
-  std::shared_ptr<const Mapping> mapping;
-  Entry entry;
+  std::shared_ptr<Bytes> bytes;
   std::unique_ptr<float[]> floats;
   std::unique_ptr<double[]> doubles;
   std::shared_ptr<const void> ones;
@@ -81,10 +70,11 @@ struct Coming {
 }  // namespace
 
 struct CacheReader::Open {
-  explicit Open(std::shared_ptr<const Mapping> mapping_) : mapping(std::move(mapping_)) {
+  template <class From>
+  explicit Open(const From& from) : file(from) {
     read_header();
     read_index();
-    checked = std::make_unique<std::atomic<bool>[]>(entries.size());
+    sums = std::make_unique<std::atomic<std::uint64_t>[]>(entries.size());
     for (const Entry& entry : entries) most = std::max<std::size_t>(most, entry.nonzeros);
   }
   ~Open() {
@@ -93,29 +83,29 @@ struct CacheReader::Open {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw CacheError(mapping->path() + ": " + what);
+    throw CacheError(file.path() + ": " + what);
   }
   [[noreturn]] void cut() const {
     fail("the cache is cut short or still being copied: its end is missing; create it again");
   }
 
   void read_header() {
-    if (mapping->size() < sizeof(FileHeader)) {
-      if (mapping->size() == 0) fail("the file is empty, not a Thresher cache");
+    if (file.size() < sizeof(FileHeader)) {
+      if (file.size() == 0) fail("the file is empty, not a Thresher cache");
       cut();
     }
-    mapping->read(0, sizeof(FileHeader));
-    const auto header = header_at<FileHeader>(mapping->data());
+    FileHeader header;
+    file.read(0, sizeof header, &header);
     if (header.magic != file_magic) fail("the file is not a Thresher cache");
     if (header.version != version)
       fail("the cache has format " + std::to_string(header.version) + "; this version reads " +
            std::to_string(version) + "; create it again");
-    if (header.size > mapping->size()) cut();
+    if (header.size > file.size()) cut();
     if (header.size < sizeof header || header.size % alignment != 0 ||
         header.about_bytes > header.size - sizeof header)
       fail("the header of the cache is damaged; create it again");
-    mapping->read(0, header.size);
-    const std::span rest(mapping->data() + sizeof header, header.size - sizeof header);
+    std::vector<std::byte> rest(header.size - sizeof header);
+    file.read(sizeof header, rest.size(), rest.data());
     if (header.sum != sum_of(header, rest))
       fail("the header of the cache is damaged; create it again");
     about.assign(reinterpret_cast<const char*>(rest.data()), header.about_bytes);
@@ -123,11 +113,10 @@ struct CacheReader::Open {
   }
 
   void read_index() {
-    const std::uint64_t size = mapping->size();
+    const std::uint64_t size = file.size();
     if (size < first + sizeof(Trailer) || size % alignment != 0) cut();
     const std::uint64_t end = size - sizeof(Trailer);
-    mapping->read(end, sizeof(Trailer));
-    totals = header_at<Trailer>(mapping->data() + end);
+    file.read(end, sizeof totals, &totals);
     if (totals.magic != end_magic || totals.file_bytes != size) cut();
     const auto damaged = [this] { fail("the index of the cache is damaged; create it again"); };
     if (totals.index < first || totals.index > end || totals.index % alignment != 0) damaged();
@@ -135,14 +124,14 @@ struct CacheReader::Open {
     if (totals.blocks > room / sizeof(Entry) ||
         totals.sketch_bytes > room - totals.blocks * sizeof(Entry) || totals.width > INT64_MAX)
       damaged();
-    mapping->read(totals.index, room);
-    const std::byte* index = mapping->data() + totals.index;
-    if (totals.sum != sum_of(totals, std::span(index, room))) damaged();
+    std::vector<std::byte> index(room);
+    file.read(totals.index, room, index.data());
+    if (totals.sum != sum_of(totals, index)) damaged();
     entries.resize(totals.blocks);
     if (!entries.empty())
-      std::memcpy(static_cast<void*>(entries.data()), index, entries.size() * sizeof(Entry));
+      std::memcpy(static_cast<void*>(entries.data()), index.data(), entries.size() * sizeof(Entry));
     const auto* bytes =
-        reinterpret_cast<const std::uint8_t*>(index) + totals.blocks * sizeof(Entry);
+        reinterpret_cast<const std::uint8_t*>(index.data()) + totals.blocks * sizeof(Entry);
     sketch.assign(bytes, bytes + totals.sketch_bytes);
 
     // Blocks must follow each other without gaps, and the totals must be the sums over blocks.
@@ -167,18 +156,19 @@ struct CacheReader::Open {
     return entries[number];
   }
 
-  void check(std::size_t number, const BlockHeader& header, const Layout& layout);
+  void fill(std::size_t number, std::byte* base, const BlockHeader& header, const Layout& layout);
   Block read(std::size_t number, Real real, bool names);
   void start(std::size_t number, Real real, bool names);
 
-  std::shared_ptr<const Mapping> mapping;
+  const CacheFile file;
   std::string about;
   std::uint64_t first = 0;  // where the first block begins
   Trailer totals;
   std::vector<Entry> entries;
   std::vector<std::uint8_t> sketch;
-  std::unique_ptr<std::atomic<bool>[]> checked;  // a block is checked when it is first read
-  std::size_t most = 0;                          // largest number of nonzeros in a block
+  std::unique_ptr<std::atomic<std::uint64_t>[]> sums;  // of blocks when first read; 0: not yet
+  const std::shared_ptr<PoolOf<Bytes>> pool = std::make_shared<PoolOf<Bytes>>(3);
+  std::size_t most = 0;  // largest number of nonzeros in a block
   Ones<float> float_ones;
   Ones<double> double_ones;
 
@@ -187,23 +177,39 @@ struct CacheReader::Open {
   std::size_t expected = 0;  // the block after the last requested one
 };
 
-void CacheReader::Open::check(std::size_t number, const BlockHeader& header, const Layout& layout) {
-  if (checked[number].load(std::memory_order_acquire)) return;
+// Reads a block, except for its header, and checks it. It must also be the same at every reading,
+// because its bytes could be replaced by those of another valid cache.
+void CacheReader::Open::fill(std::size_t number, std::byte* base, const BlockHeader& header,
+                             const Layout& layout) {
+  constexpr std::uint64_t piece = 1 << 17;
   const Entry& of = entries[number];
-  if (const char* fault = block_fault(mapping->data() + of.at, of, header, layout))
-    fail("block " + std::to_string(number) + " (bytes " + std::to_string(of.at) + " to " +
-         std::to_string(of.at + of.size) + ") is damaged: " + fault + "; create the cache again");
-  checked[number].store(true, std::memory_order_release);
+  std::uint64_t filled = sizeof header;
+  const auto read_to = [&](std::uint64_t end) {
+    if (end <= filled) return;
+    end = std::min(of.size, std::max(end, filled + piece));
+    file.read(of.at + filled, end - filled, base + filled);
+    filled = end;
+  };
+  const char* fault = block_fault(base, of, header, layout, read_to);
+  std::uint64_t before = fault ? sums[number].load() : 0;
+  if (!fault && sums[number].compare_exchange_strong(before, header.sum)) return;
+  if (!fault && before == header.sum) return;
+  fail("block " + std::to_string(number) + " (bytes " + std::to_string(of.at) + " to " +
+       std::to_string(of.at + of.size) + ") " +
+       (before ? "has changed while the cache is in use" : "is damaged") +
+       (fault ? std::string(": ") + fault : "") + "; create the cache again");
 }
 
 Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
   const Entry& of = entry(number);
-  auto held = std::make_shared<Held>(mapping, of);
-  mapping->read(of.at, of.size);
-  const std::byte* base = mapping->data() + of.at;
-  const auto header = header_at<BlockHeader>(base);
+  auto held = std::make_shared<Held>();
+  held->bytes = pool->take();
+  held->bytes->reserve(of.size);
+  std::byte* base = held->bytes->data();
+  BlockHeader header;
+  file.read(of.at, sizeof header, &header);
   const Layout layout(header, of.size);
-  check(number, header, layout);
+  fill(number, base, header, layout);
 
   const auto at = [base](const Layout::Array& where) {
     return static_cast<const void*>(base + where.at);
@@ -254,6 +260,7 @@ Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
   }
   if (header.lines != Kind::none) block.lines = static_cast<const std::uint32_t*>(at(layout.lines));
   block.offset = header.offset, block.bytes = header.bytes, block.digest = header.digest;
+  block.sum = header.sum;
   block.first_line = header.first_line, block.line_count = header.line_count;
   if (names && header.name_count > 0) {
     const auto* keys = static_cast<const std::uint64_t*>(at(layout.name_keys));
@@ -286,16 +293,16 @@ void CacheReader::Open::start(std::size_t number, Real real, bool names) {
     });
     coming = std::move(next);
   } catch (const std::exception&) {
-    mapping->expect(entries[number].at, entries[number].size);  // no thread, or no memory for it
+    file.expect(entries[number].at, entries[number].size);  // no thread, or no memory for it
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 CacheReader::CacheReader(std::unique_ptr<Open> open) : open_(std::move(open)) {}
 CacheReader::CacheReader(const std::string& path)
-    : CacheReader(std::make_unique<Open>(std::make_shared<const Mapping>(path))) {}
+    : CacheReader(std::make_unique<Open>(path)) {}
 CacheReader CacheReader::from_memory(std::span<const std::byte> bytes) {
-  return CacheReader(std::make_unique<Open>(std::make_shared<const Mapping>(bytes)));
+  return CacheReader(std::make_unique<Open>(bytes));
 }
 CacheReader::~CacheReader() = default;
 CacheReader::CacheReader(CacheReader&&) noexcept = default;
@@ -306,7 +313,7 @@ std::uint64_t CacheReader::rows() const { return open_->totals.rows; }
 std::uint64_t CacheReader::nonzeros() const { return open_->totals.nonzeros; }
 std::int64_t CacheReader::width() const { return static_cast<std::int64_t>(open_->totals.width); }
 bool CacheReader::named() const { return open_->totals.named != 0; }
-std::uint64_t CacheReader::file_bytes() const { return open_->mapping->size(); }
+std::uint64_t CacheReader::file_bytes() const { return open_->file.size(); }
 std::span<const std::uint8_t> CacheReader::sketch() const { return open_->sketch; }
 std::uint64_t CacheReader::rows_of(std::size_t number) const { return open_->entry(number).rows; }
 

@@ -65,35 +65,37 @@ struct Storage {
   }
 };
 
-// Storages that no block uses. A storage in use returns to the pool when its block is released, if
-// the pool still exists.
-class Pool : public std::enable_shared_from_this<Pool> {
+// Memory that no block uses: storages, or single columns. Memory in use returns to the pool when its
+// block is released, if the pool still exists.
+template <class Memory>
+class PoolOf : public std::enable_shared_from_this<PoolOf<Memory>> {
  public:
-  explicit Pool(std::size_t most) : most_(most) {}
+  explicit PoolOf(std::size_t most) : most_(most) {}
 
-  std::shared_ptr<Storage> take() {
-    std::unique_ptr<Storage> storage;
+  std::shared_ptr<Memory> take() {
+    std::unique_ptr<Memory> storage;
     {
       std::lock_guard lock(mutex_);
       if (!free_.empty()) storage = std::move(free_.back()), free_.pop_back();
     }
-    if (!storage) storage = std::make_unique<Storage>();
+    if (!storage) storage = std::make_unique<Memory>();
     storage->clear();
-    return {storage.release(), [pool = weak_from_this()](Storage* used) {
-              std::unique_ptr<Storage> back(used);
+    return {storage.release(), [pool = this->weak_from_this()](Memory* used) {
+              std::unique_ptr<Memory> back(used);
               if (const auto home = pool.lock()) home->give(std::move(back));
             }};
   }
 
  private:
-  void give(std::unique_ptr<Storage> storage) {
+  void give(std::unique_ptr<Memory> storage) {
     std::lock_guard lock(mutex_);
     if (free_.size() < most_) free_.push_back(std::move(storage));
   }
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Storage>> free_;
+  std::vector<std::unique_ptr<Memory>> free_;
   std::size_t most_;
 };
+using Pool = PoolOf<Storage>;
 
 }  // namespace thresher::io

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,10 +115,20 @@ class Block:
 
     @property
     def digest(self) -> int:
-        """Digest of the text of the block; of its rows, if it was not read from text."""
+        """Digest of the bytes of the block; of its rows, if it was read from a table or iterator.
+
+        Of a block of a cache, the checksum of the bytes that were read.
+        """
+        return int(self.native.sum) or self.stored_digest
+
+    @property
+    def stored_digest(self) -> int:
+        """The digest as in checkpoints of earlier versions: a cache stores that of its text."""
+        return int(self.native.digest) or self._digest_of_rows
+
+    @cached_property
+    def _digest_of_rows(self) -> int:
         native = self.native
-        if native.digest:
-            return int(native.digest)
         arrays = (native.starts, native.keys, native.values, native.labels, native.weights)
         parts = [np.asarray(array).tobytes() for array in arrays if array is not None]
         if self.words is not None:

@@ -30,7 +30,7 @@ class BinaryStream(io.RawIOBase):
     path : str
         Its name in messages.
     size : int or None
-        Stored bytes, compressed or not; None for a pipe.
+        Stored bytes, compressed or not; None for a pipe. Of a local file, more are not read.
     raw_position : int
         Number of stored bytes that were read.
     compression : str or None
@@ -118,7 +118,7 @@ class BinaryStream(io.RawIOBase):
             if not filled and len(room):
                 self._wait()
                 with naming(self.path):
-                    filled = self._raw.readinto(room) or 0
+                    filled = self._raw.readinto(room[: self._left(len(room))]) or 0
                 self.raw_position += filled
                 self._returned += filled
         else:
@@ -135,6 +135,12 @@ class BinaryStream(io.RawIOBase):
                 filled += self._from_ahead(room[filled:])
         return filled
 
+    def _left(self, size: int) -> int:
+        """Return how many of the next `size` stored bytes may be read."""
+        if self.size is None or not (self.local and self.rereadable):
+            return size
+        return max(0, min(size, self.size - self.raw_position))
+
     def _from_ahead(self, room: memoryview) -> int:
         size = min(len(room), len(self._ahead) - self._ahead_at)
         room[:size] = memoryview(self._ahead)[self._ahead_at : self._ahead_at + size]
@@ -148,7 +154,7 @@ class BinaryStream(io.RawIOBase):
         while len(self._stored) < size:
             self._wait()
             with naming(self.path):
-                piece = self._raw.read(max(size, _PIECE))
+                piece = self._raw.read(self._left(max(size, _PIECE)))
             if not piece:
                 break
             self.raw_position += len(piece)
@@ -160,7 +166,7 @@ class BinaryStream(io.RawIOBase):
         if self._compression is None:
             self._wait()
             with naming(self.path):
-                piece: bytes = self._raw.read(min(limit, _PIECE)) or b""
+                piece: bytes = self._raw.read(self._left(min(limit, _PIECE))) or b""
             self.raw_position += len(piece)
             return piece
         if self._error:

@@ -36,6 +36,7 @@ def read_csv(
     on_ragged: OnRagged,
     on_read: Callable[[int], None] = lambda _: None,
     waiting: Callable[[], None] | None = None,
+    limit: int | None = None,
 ) -> Iterator[Any]:
     """Yield the rows of a CSV file as tables of bytes; `decoded` turns them into strings.
 
@@ -51,8 +52,10 @@ def read_csv(
         Called with the number of bytes read so far.
     waiting : callable, optional
         Called from time to time while a pipe has no rows; an error that it raises ends the reading.
+    limit : int, optional
+        As for `open_bytes`.
     """
-    with open_bytes(path, waiting) as stream:
+    with open_bytes(path, waiting, limit) as stream:
         if layout.empty:
             return
         tables = _tables(stream, path, rows, layout, on_ragged)

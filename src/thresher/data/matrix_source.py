@@ -60,7 +60,7 @@ class MatrixBlock(LabelArray):
     weights : array of shape (rows,), optional
     """
 
-    digest = 0  # `MatrixSource.facts` has a digest of all rows
+    digest = stored_digest = 0  # `MatrixSource.facts` has a digest of all rows
 
     def __init__(self, X: Any, y: Any, weights: NDArray[np.float64] | None = None) -> None:
         super().__init__(y)

@@ -18,7 +18,9 @@ __all__ = ["open_bytes", "open_seekable", "peek_bytes", "stored_size"]
 _peeked: dict[str, BinaryStream] = {}
 
 
-def open_bytes(path: str, waiting: Callable[[], None] | None = None) -> BinaryStream:
+def open_bytes(
+    path: str, waiting: Callable[[], None] | None = None, limit: int | None = None
+) -> BinaryStream:
     """Open a file, `-` or a URL as a stream of decompressed bytes.
 
     The first bytes decide the compression, not the name: gzip, bzip2, xz, or Zstandard (with the
@@ -30,6 +32,8 @@ def open_bytes(path: str, waiting: Callable[[], None] | None = None) -> BinarySt
         A path that `expand` returned.
     waiting : callable, optional
         As the attribute of the stream.
+    limit : int, optional
+        Stored bytes to read of a regular file; by default as many as it has now.
 
     Examples
     --------
@@ -62,6 +66,8 @@ def open_bytes(path: str, waiting: Callable[[], None] | None = None) -> BinarySt
     regular = stat.S_ISREG(status.st_mode)
     rereadable = regular and path != paths.STANDARD_INPUT
     size = status.st_size if regular else None
+    if rereadable and limit is not None:
+        size = min(status.st_size, limit)
     return BinaryStream(raw, path, size, local=True, rereadable=rereadable, waiting=waiting)
 
 

@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data import open_streams, paths
+from thresher.data import paths
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
-from thresher.data.byte_stream import BinaryStream
 from thresher.data.cached_words import worded, words_in
 from thresher.data.detect import detect_format
+from thresher.data.file_watch import FileWatch
 from thresher.data.formats import FORMATS
 from thresher.data.read_options import ColumnKinds, ReadOptions
-from thresher.data.spans import Span, line_start
-from thresher.errors import DataError, ParameterError
-
-_SKIP = 1 << 20  # bytes skipped at a time
-
-# Open readers whose threads call Python. Their threads must end before the interpreter does.
-_open_readers: set[tuple[BinaryStream, _core.Reader]] = set()
-
-
-@atexit.register
-def _close_readers() -> None:
-    """End the threads of readers that were not closed, for example after an error."""
-    for stream, reader in list(_open_readers):
-        stream.abandon()
-        reader.close()
-    _open_readers.clear()
+from thresher.data.spans import Span
+from thresher.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -139,16 +124,55 @@ class Part(ABC):
     ) -> Iterator[Block]:
         """Yield blocks; `number` is the number of the part in its source. See `Source.blocks`."""
 
+    def watched(
+        self,
+        number: int,
+        after: Position | None,
+        reading: ReadOptions,
+        bad_lines: BadLines,
+        wanted: BlockRequest,
+    ) -> Iterator[Block]:
+        """Yield `blocks`; raise DataError if it is a file and has changed."""
+        return self.blocks(number, after, reading, bad_lines, wanted)
+
 
 class FilePart(Part):
     """A part that is a local or remote file, standard input, or a span of a local file."""
 
-    def __init__(self, name: str, span: Span | None = None) -> None:
+    def __init__(self, name: str, span: Span | None = None, lines: bool = False) -> None:
         self.name, self.span = name, span
         self.rereadable = paths.can_reopen(name)
         self.local = self.rereadable and "://" not in name
         if span is not None and not self.local:
             raise ParameterError(f"{name}: only a local file can be read in spans")
+        self.watch = FileWatch(name, self.local, lines)
+
+    def watched(
+        self,
+        number: int,
+        after: Position | None,
+        reading: ReadOptions,
+        bad_lines: BadLines,
+        wanted: BlockRequest,
+    ) -> Iterator[Block]:
+        """Yield `blocks`; raise DataError if the file has changed."""
+        if not self.rereadable:
+            return self.blocks(number, after, reading, bad_lines, wanted)
+
+        def again() -> Iterator[Block]:
+            plain = replace(wanted, names=False)
+            return self.blocks(number, after, reading, BadLines("skip"), plain)
+
+        return self.watch.watched(
+            lambda: self.blocks(number, after, reading, bad_lines, wanted),
+            again,
+            self.digest_kind(wanted),
+            whole=after is None,
+        )
+
+    def digest_kind(self, wanted: BlockRequest) -> Hashable:
+        """Return what the digests of blocks depend on, besides the file."""
+        return None
 
     @property
     def size(self) -> int | None:
@@ -166,107 +190,6 @@ class FilePart(Part):
     def is_file(self, path: str) -> bool:
         """Tell whether the part is this file; paths may differ."""
         return self.local and os.path.exists(path) and os.path.samefile(path, self.name)
-
-
-class TextPart(FilePart):
-    """A text file, plain or compressed; or the lines that begin in a span of a plain text file."""
-
-    def __init__(
-        self, name: str, format: str, reading: ReadOptions, span: Span | None = None
-    ) -> None:
-        super().__init__(name, span)
-        self.format, self.named = format, FORMATS[format].named
-        self.first = 0 if reading.zero_based or self.named else 1
-
-    def blocks(
-        self,
-        number: int,
-        after: Position | None,
-        reading: ReadOptions,
-        bad_lines: BadLines,
-        wanted: BlockRequest,
-    ) -> Iterator[Block]:
-        """Parse the file in threads."""
-        known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
-        first = wanted.names if isinstance(wanted.names, _core.FirstNames) else None
-        stream = open_streams.open_bytes(self.name, self.waiting)
-        span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
-        begin = after or Position(offset=span.begin)
-        reader = None
-        try:
-            if not stream.seekable_plain:
-                _skip(stream, begin.offset, self.name)
-            reader = _core.Reader(
-                None if stream.seekable_plain else stream,
-                self.format,
-                path=self.name if stream.seekable_plain else None,
-                dtype=wanted.dtype,
-                bits=reading.bits or 0,
-                zero_based=reading.zero_based,
-                multilabel=reading.multilabel,
-                interactions=[pair.encode() for pair in reading.interactions],
-                names=wanted.names is True,
-                names_again=wanted.names == "blocks",
-                wanted=known,
-                first=first,
-                sketch=known is None and (reading.bits is not None or self.named),
-                keep_going=reading.keeps_going,
-                threads=reading.workers,
-                offset=begin.offset,
-                first_line=begin.line + 1,
-                waiting=self.waiting,
-                end=None if self.span is None else span.end,
-            )
-            if not stream.seekable_plain:
-                _open_readers.add((stream, reader))
-            while (native := reader.next()) is not None:
-                offset = native.offset + native.bytes
-                end = Position(number, offset, native.first_line + native.line_count - 1)
-                raw = offset - span.begin if stream.seekable_plain else stream.raw_position
-                yield Block(native, self.name, end, raw=raw, counted=span.begin)
-            _open_readers.discard((stream, reader))
-        finally:
-            # Close the reader of a pipe first, so that its threads end before the stream closes.
-            # Do not wait for threads that read a slow disk or network: after an interrupt, a
-            # checkpoint must be written soon.
-            stream.abandon()
-            if reader is not None and stream.local and not stream.seekable_plain:
-                reader.close()
-                _open_readers.discard((stream, reader))
-            stream.close()
-
-    @property
-    def collects_names(self) -> bool:
-        """Whether names can be collected while rows are read."""
-        return self.named
-
-    @property
-    def size(self) -> int | None:
-        """Bytes on disk of the span, or of the whole file."""
-        return super().size if self.span is None else self.span.size
-
-    def _lines(self, stream: BinaryStream, span: Span) -> Span:
-        """Return the span of the complete lines that begin in a span."""
-        if not stream.seekable_plain:
-            stream.close()
-            raise ParameterError(f"{self.name}: compressed text cannot be read in spans")
-        try:
-            span.within(self.name, stream.size or 0, "bytes")
-        except DataError:
-            stream.close()
-            raise
-        return Span(line_start(self.name, span.begin), line_start(self.name, span.end))
-
-
-def _skip(stream: BinaryStream, count: int, name: str) -> None:
-    """Read and discard `count` bytes."""
-    buffer = memoryview(bytearray(_SKIP))
-    while count > 0:
-        stream.waiting()
-        got = stream.readinto(buffer[: min(count, _SKIP)])
-        if not got:
-            raise DataError(f"{name}: the input has changed: it is shorter than it was")
-        count -= got
 
 
 class CachePart(FilePart):
@@ -294,6 +217,17 @@ class CachePart(FilePart):
     def kinds(self) -> dict[str, str]:
         """Return the kinds of columns, if the cache was made from tables."""
         return self._kinds
+
+    def watched(
+        self,
+        number: int,
+        after: Position | None,
+        reading: ReadOptions,
+        bad_lines: BadLines,
+        wanted: BlockRequest,
+    ) -> Iterator[Block]:
+        """Yield `blocks`; the reader of the cache finds changes itself."""
+        return self.blocks(number, after, reading, bad_lines, wanted)
 
     def blocks(
         self,
@@ -374,6 +308,8 @@ def part_of(name: str, reading: ReadOptions, kinds: ColumnKinds, span: Span | No
     """Return the part of a file or a span of it; the format is given, or else detected."""
     format = reading.format or detect_format(name, "csv" if reading.columns else None)
     if FORMATS[format].kind == "text":
+        from thresher.data.text_part import TextPart
+
         return TextPart(name, format, reading, span)
     if FORMATS[format].kind == "cache":
         return CachePart(name, span)

@@ -32,6 +32,12 @@ class _ScaledBlock(Block):
         assert self.origin is not None
         return self.origin.digest
 
+    @property
+    def stored_digest(self) -> int:
+        """The digest before it was scaled, as in checkpoints of earlier versions."""
+        assert self.origin is not None
+        return self.origin.stored_digest
+
     def place(self, row: int) -> str:
         """Return the place of a row for an error."""
         assert self.origin is not None

@@ -133,7 +133,7 @@ class ShuffledSource(Source):
         if len(facts) < 2 or facts[1] is None:
             return False
         self.read()
-        return bool(facts[1] == self.part.digest)
+        return facts[1] in (self.part.digest, self.part.stored_digest)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,8 @@ class _ShuffledPart(SourcePart):
         super().__init__(source)
         self.rereadable = source.rereadable or path is not None
         self.words, self.places = LabelWords(), _Places(source)
-        self.digest: int | None = None
+        self.digest: int | None = None  # of all rows
+        self.stored_digest: int | None = None  # as in checkpoints of earlier versions
         self.opened: Buckets | None = None  # None: the rows were not read yet
 
     def blocks(
@@ -262,7 +263,7 @@ class _ShuffledPart(SourcePart):
         return reason
 
     def _read(self, wanted: BlockRequest) -> Buckets:
-        source, digest, before = self.source, 0, None
+        source, digest, stored, before = self.source, 0, 0, None
         names: bool | _core.FirstNames = self.path is not None and source.named
         if self.path is None and self.collector is not None:
             names = self.collector
@@ -274,6 +275,7 @@ class _ShuffledPart(SourcePart):
                 if self.waiting is not None:
                     self.waiting()
                 digest = _core.mix_keys(digest, block.digest)
+                stored = _core.mix_keys(stored, block.stored_digest)
                 if block.rows:
                     self.places.marks.append((dealer.rows, before))
                     dealer.add(RowArrays.of(block, self.words), block)
@@ -284,7 +286,7 @@ class _ShuffledPart(SourcePart):
         except BaseException:
             dealer.abandon()
             raise
-        self.digest = digest
+        self.digest, self.stored_digest = digest, stored
         return kept
 
     def writer(self, count: int) -> BucketWriter:

@@ -15,7 +15,7 @@ from thresher import _core
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.namespaces import Namespaces
-from thresher.data.parts import BlockRequest, Part
+from thresher.data.parts import BlockRequest, FilePart, Part
 from thresher.data.read_options import ReadOptions, Stopped
 from thresher.data.unlabelled import without_unlabelled
 from thresher.data.visits import Visit
@@ -205,7 +205,7 @@ class Source:
             begin = after if number == first else None
             part.waiting = self._check_stop
             self._check_stop()
-            for block in part.blocks(number, begin, self.reading, self.bad_lines, wanted):
+            for block in part.watched(number, begin, self.reading, self.bad_lines, wanted):
                 error = self.bad_lines.check(block)
                 if error is not None:
                     if block.rows:
@@ -217,7 +217,7 @@ class Source:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
                 if labelled and not self.multilabel:
                     block = without_unlabelled(block, self.bad_lines)
-                yield replace(block, raw=raw + block.raw)
+                yield replace(block, raw=raw + block.raw) if raw else block
                 self._check_stop()
             raw += part.size or 0
         if self.namespaces is not None and after is None:
@@ -289,13 +289,18 @@ class Source:
 
     @property
     def reading_state(self) -> dict[str, Any]:
-        """State of reading as JSON types, for a checkpoint: the sketch and the bad lines."""
-        return {"sketch": self.sketch.hex(), "bad_lines": self.bad_lines.state}
+        """State of reading as JSON types, for a checkpoint: sketch, bad lines, sizes of files."""
+        files = [part for part in self.parts if isinstance(part, FilePart)]
+        sizes = {part.name: part.watch.size for part in files}
+        return {"sketch": self.sketch.hex(), "bad_lines": self.bad_lines.state, "sizes": sizes}
 
     @reading_state.setter
     def reading_state(self, saved: Mapping[str, Any]) -> None:
         self.sketch = bytes.fromhex(saved["sketch"])
         self.bad_lines.state = saved["bad_lines"]
+        for part in self.parts:
+            if isinstance(part, FilePart):  # a resumed run does not read lines that came later
+                part.watch.end_at(saved.get("sizes", {}).get(part.name))
 
     def identity(self) -> dict[str, Any]:
         """Return the options of reading that a resumed run must use again."""

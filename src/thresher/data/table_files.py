@@ -117,7 +117,7 @@ def _arrow(pa: Any, path: str, span: Span) -> Iterator[Any]:
         if stream.peek(6).startswith(b"ARROW1"):
             source = open_seekable(path)
             if isinstance(source, str):
-                source = pa.memory_map(source)
+                source = pa.OSFile(source)  # a mapped file that becomes shorter kills the process
             with source, pa.ipc.open_file(source) as file:
                 yield from _rows_in(map(file.get_batch, range(file.num_record_batches)), span)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from thresher.data.bad_lines import BadLines, BadRow
@@ -28,7 +28,7 @@ class TablePart(FilePart):
         kinds: ColumnKinds,
         span: Span | None = None,
     ) -> None:
-        super().__init__(name, span)
+        super().__init__(name, span, lines=format == "csv")
         columns = TableColumns(
             label=reading.label,
             weight=reading.weight,
@@ -100,6 +100,11 @@ class TablePart(FilePart):
         labels = self.table.use(list(layout.names))[1]
         return layout.words(labels[0]) if len(labels) == 1 else ()
 
+    def digest_kind(self, wanted: BlockRequest) -> Hashable:
+        """Return what the digests of blocks depend on: rows have no digest of their bytes."""
+        kinds = None if wanted.kinds is None else tuple(sorted(wanted.kinds.items()))
+        return wanted.dtype, kinds, wanted.labelled
+
     def blocks(
         self,
         number: int,
@@ -117,6 +122,7 @@ class TablePart(FilePart):
         kinds = ColumnKinds(wanted.kinds, fixed=True) if wanted.kinds else None
         on_bad = leave_out if reading.keeps_going else None
         table = self.table
+        table.limit = self.watch.size
         labelled = wanted.labelled and not reading.multilabel
         for block in table.blocks(begin, wanted.dtype, wanted.keys, on_bad, kinds, labelled):
             yield replace(block, end=replace(block.end, file=number), raw=self.table.read)

@@ -115,6 +115,7 @@ class TableSource:
         self.kinds = kinds or ColumnKinds({})
         self.span = span
         self.read = 0  # bytes read so far, approximately
+        self.limit: int | None = None  # bytes of a CSV file to read; None: all
         self.words: tuple[str, ...] = ()  # the first different labels, if they are words
         self.waiting: Callable[[], None] | None = None  # called while a pipe has no rows
         self._kinds_known = False  # whether `kinds` has the columns of this table
@@ -290,7 +291,9 @@ class TableSource:
             self.read = position
 
         assert self.layout is not None
-        return read_csv(self.file, BATCH_ROWS, self.layout, ragged.add, progress, self.waiting)
+        return read_csv(
+            self.file, BATCH_ROWS, self.layout, ragged.add, progress, self.waiting, self.limit
+        )
 
     def _block(
         self,

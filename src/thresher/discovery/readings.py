@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.arrays import as_batch
 from thresher.data.block import Position
+from thresher.data.input_digests import InputDigests
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.read_options import Stopped
@@ -30,7 +31,6 @@ from thresher.discovery.row_weights import RelativeWeights
 from thresher.discovery.sums import EvidenceSums
 from thresher.errors import DataError, OutOfMemoryError
 from thresher.training import checkpoint as checkpoints
-from thresher.training.input_digests import InputDigests
 from thresher.training.regular_checkpoints import RegularCheckpoints
 from thresher.training.run_options import RunOptions
 
@@ -246,6 +246,8 @@ class Readings:
             if names:
                 self.names.take(visit.block.native)
             yield visit
+        if source.traced:
+            self.digests.end()
 
     def _end(self, phase: Phase, source: Source | MatrixSource) -> None:
         if self.rows == 0:

@@ -247,8 +247,11 @@ def shard_checksums(
     places: Sequence[tuple[int, int]],
     dtype: str,
     map_items: MapItems = map_in_process,
-) -> list[str]:
-    """Read the shards at these places, (part, index), again; return their checksums."""
+) -> list[tuple[str, str]]:
+    """Read the shards at these places, (part, index), again; return their checksums.
+
+    The second of each pair is the checksum as earlier versions recorded it.
+    """
     alone = [replace(shards, groups=((shards.groups[part][at],),)) for part, at in places]
     return map_items(_checksum, [ComputeChecksum(shard, dtype) for shard in alone])
 
@@ -329,11 +332,12 @@ def _find_names(task: FindNames) -> dict[int, str]:
     return task.shards.source(0).names(task.keys.tolist())
 
 
-def _checksum(task: ComputeChecksum) -> str:
-    checksum = 0
+def _checksum(task: ComputeChecksum) -> tuple[str, str]:
+    checksum = stored = 0
     for block in task.shards.source(0).blocks(dtype=task.dtype):
         checksum = _core.mix_keys(checksum, block.digest)
-    return f"{checksum:016x}"
+        stored = _core.mix_keys(stored, block.stored_digest)
+    return f"{checksum:016x}", f"{stored:016x}"
 
 
 # ---- results of all parts ------------------------------------------------------------------------

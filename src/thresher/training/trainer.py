@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.data.block import Position
+from thresher.data.input_digests import InputDigests
 from thresher.data.read_options import Stopped
 from thresher.data.targets import Targets
 from thresher.data.visits import Visit
@@ -24,7 +25,6 @@ from thresher.training.class_weights import row_weights
 from thresher.training.early_stopping import EarlyStopping
 from thresher.training.first_rows import ColumnWatch, warn_of_offsets
 from thresher.training.hooks import Hooks
-from thresher.training.input_digests import InputDigests
 from thresher.training.name_cache import NameCache
 from thresher.training.observer import Interrupted
 from thresher.training.outputs import Outputs
@@ -115,13 +115,12 @@ class Trainer:
         self.position: Position | None = None  # after the last block learned in this pass
         self.passes_before = self.rows_of_pass = 0  # passes of the fit that this one continues
         self.older = False  # whether the checkpoint is of version 0.1.0, without these attributes
-        self.steps_before = self.records.steps  # at the start of the pass
+        self.steps_before, self.pass_tally = self.records.steps, self.outputs.tally  # of a pass
         self.input_digests = InputDigests()
         self.names = NameCache() if source.named and not source.rereadable else None
         self.first_names: _core.FirstNames | None = None  # `fit` sets it; see model_names.py
         self.columns = ColumnWatch(source, plan.owner, self.options.observer)
         self.early_stopping = EarlyStopping(plan.tol, plan.patience)
-        self.pass_tally = self.outputs.tally  # at the start of the pass
         self.valid_digest: int | None = None  # of the validation rows
         self.stopped = self.ended = self._due = False  # `_due`: whether a record is due
         self.complete = self.whole_passes = self.unit_weights = True
@@ -198,6 +197,8 @@ class Trainer:
             if self.stopped:
                 self.whole_passes = False
                 break
+        else:
+            self.input_digests.end(self.source.traced and not self.reorders)
         self._end_pass()
 
     def _visits(self) -> Iterator[Visit]:
@@ -326,7 +327,6 @@ class Trainer:
         self.number, self.position, self.block = self.number + 1, None, 0
         self.first_row, self.rows_of_pass = 0, self.records.steps - self.steps_before
         self.steps_before = self.records.steps
-        self.input_digests.begin()
         self.record(valid, end=True)
         order_watch.conclude(self)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
@@ -360,7 +360,7 @@ class Trainer:
         """Return the loss on the validation rows, of the outputs or of the weights `kept`."""
         rows = source, self.plan, self.outputs, self.capacity, self.kinds
         warn = self.options.observer.warn if self.valid_digest is None else None  # once
-        loss, digest = mean_loss(*rows, kept, warn)
+        loss, digest = mean_loss(*rows, kept, warn, self.input_digests.computed)
         if self.valid_digest not in (None, digest):
             raise DataError(f"{source}: the rows have changed since they were last read")
         self.valid_digest = digest

@@ -29,6 +29,7 @@ def mean_loss(
     kinds: Mapping[str, str],
     kept: Sequence[Output] | None = None,
     warn: Callable[[Warning], None] | None = None,
+    computed: bool = True,
 ) -> tuple[float, int]:
     """Return the weighted mean loss on all rows of a source, and a digest of the rows.
 
@@ -46,6 +47,8 @@ def mean_loss(
         Weights to use instead of those of the outputs.
     warn : function, optional
         Called with a warning if training did not see the labels of some rows.
+    computed : bool
+        As in `InputDigests`.
     """
     unseen = UnseenLabels()
     total, weight, digest = 0.0, 0.0, 0
@@ -55,7 +58,8 @@ def mean_loss(
     for block in source.blocks(dtype=plan.dtype, kinds=kinds):
         capacity.grow_for(block, outputs)
         targets, known = unseen.targets(plan.labels, block)
-        digest = _core.mix_keys(digest, block.digest) if source.traced else 0
+        if source.traced:
+            digest = _core.mix_keys(digest, block.digest if computed else block.stored_digest)
         weights = block.weights
         if weights is None and source.traced:  # the same summation order as with weights
             weights = np.ones(block.rows)

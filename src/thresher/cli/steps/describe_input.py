@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from thresher.cli.render.errors import option_of
 from thresher.cli.render.warning_sink import say
-from thresher.data.parts import TextPart
 from thresher.data.source import Source
+from thresher.data.text_part import TextPart
 from thresher.losses import REGRESSOR_LOSSES
 
 Options = TypeVar("Options")

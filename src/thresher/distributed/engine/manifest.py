@@ -190,8 +190,8 @@ def check_same_run(
         if shard.path in changed_times
     ]
     found = shard_checksums(before.shards, places, before.survey.dtype, map_items) if places else []
-    for (part, at), checksum in zip(places, found, strict=True):
-        if checksum != before.survey.checksums[part][at]:
+    for (part, at), checksums in zip(places, found, strict=True):
+        if before.survey.checksums[part][at] not in checksums:
             raise DataError(
                 f"{groups[part][at]}: has changed since the run began; a resumed run needs the "
                 f"same data"
