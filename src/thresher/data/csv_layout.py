@@ -17,17 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from thresher.data.open_streams import peek_bytes
+from thresher.data.csv_head import LONGEST, head_of
 from thresher.errors import DataError, InputError, ParameterError, setting
 
 __all__ = ["DELIMITERS", "TAG", "UNBROKEN", "CsvLayout", "CsvOptions", "layout_of"]
 
 DELIMITERS = "\t,;|"
 TAG = "__label__"  # before each label of a line of fastText
-_HEAD = 1 << 16
-_LONGEST = 1 << 18  # bytes of the head if its first line is long
 _ROWS = 1000  # rows of the head that are looked at
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _MISSING = ("", "NA", "N/A", "null", "NULL", "None", "?", "nan", "NaN")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
@@ -140,7 +137,7 @@ def layout_of(
     >>> layout.delimiter, layout.header, layout.names
     (',', False, ('0', '1', '2'))
     """
-    text, encoding, complete = _head(path, options.encoding, waiting)
+    text, encoding, complete = head_of(path, options.encoding, waiting)
     if not text.strip():
         return CsvLayout(names=options.columns, encoding=encoding, empty=True)
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
@@ -151,7 +148,7 @@ def layout_of(
     quotes = _has_quotes(text, delimiter) if options.quotes is None else options.quotes
     rows = _parsed(path, text, delimiter, quotes)
     if not rows:
-        raise DataError(f"{path}: a row is longer than {_LONGEST >> 10} KiB")
+        raise DataError(f"{path}: a row is longer than {LONGEST >> 10} KiB")
     if not complete and len(rows) > 2:  # the last row may be cut off
         rows = rows[:-1]
     first, below = rows[0], rows[1:]
@@ -216,22 +213,6 @@ def _without_header(
 
 
 # ---- the head ------------------------------------------------------------------------------------
-
-
-def _head(
-    path: str, encoding: str | None, waiting: Callable[[], None] | None
-) -> tuple[str, str, bool]:
-    """Return the first lines of a file, their encoding, and whether they are the whole file."""
-    size = _HEAD
-    raw = peek_bytes(path, size, waiting)
-    found = encoding or ("utf-16" if raw.startswith(_UTF16) else "utf-8")
-    if len(raw) >= size and raw.count(b"\n") < 2:
-        size = _LONGEST
-        raw = peek_bytes(path, size, waiting)
-    text = raw.decode(found, "replace").removeprefix("\ufeff")
-    if len(raw) >= size:
-        text = text[: text.rfind("\n") + 1] or text
-    return text.lstrip("\r\n"), found, len(raw) < size
 
 
 def _parsed(path: str, text: str, delimiter: str, quotes: bool) -> tuple[tuple[str, ...], ...]:

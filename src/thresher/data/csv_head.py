@@ -1,0 +1,38 @@
+"""The first lines of a CSV file, which decide its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from thresher.data.open_streams import peek_bytes
+
+__all__ = ["LONGEST", "head_of"]
+
+_HEAD = 1 << 16  # bytes of the head
+LONGEST = 1 << 18  # bytes of the head if its first line is long
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def head_of(
+    path: str, encoding: str | None, waiting: Callable[[], None] | None
+) -> tuple[str, str, bool]:
+    """Return the first lines of a file, their encoding, and whether they are the whole file.
+
+    Parameters
+    ----------
+    path : str
+    encoding : str or None
+        None: UTF-16 if the file begins with its mark, else UTF-8.
+    waiting : callable or None
+        Called from time to time while a pipe has nothing to read.
+    """
+    size = _HEAD
+    raw = peek_bytes(path, size, waiting)
+    found = encoding or ("utf-16" if raw.startswith(_UTF16) else "utf-8")
+    if len(raw) >= size and raw.count(b"\n") < 2:
+        size = LONGEST
+        raw = peek_bytes(path, size, waiting)
+    text = raw.decode(found, "replace").removeprefix("\ufeff")
+    if len(raw) >= size:
+        text = text[: text.rfind("\n") + 1] or text
+    return text.lstrip("\r\n"), found, len(raw) < size
