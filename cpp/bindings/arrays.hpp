@@ -85,7 +85,7 @@ template <class Array>
   requires(!std::is_reference_v<Array>)
 auto owned_array(Array&& values) {
   using T = std::remove_cvref_t<decltype(*values.data())>;
-  auto* heap = new Array(std::move(values));
+  auto* heap = new Array(std::forward<Array>(values));
   nb::capsule owner(heap, [](void* p) noexcept { delete static_cast<Array*>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(heap->data(), {heap->size()}, owner);
 }

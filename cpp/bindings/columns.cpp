@@ -156,7 +156,7 @@ void bind_columns(nb::module_& m) {
       [](const BorrowedBatch& batch, std::uint64_t most, std::size_t threads) -> nb::object {
         const BorrowedBatch held = batch;
         auto found = [&] {
-          nb::gil_scoped_release release;
+          GilRelease release;
           return thresher::used_columns(held.batch, most, threads);
         }();
         if (!found) return nb::none();

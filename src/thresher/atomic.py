@@ -178,7 +178,13 @@ def _keep_access(handle: int, path: str) -> None:
             os.fchown(handle, old.st_uid, -1)
         except OSError:
             mode &= ~stat.S_ISUID
-    os.fchmod(handle, mode)  # last: a change of the owner clears bits
+    new_mode = stat.S_IMODE(os.fstat(handle).st_mode)  # a change of the owner clears bits
+    if new_mode != mode:
+        try:
+            os.fchmod(handle, mode)
+        except OSError:  # some file systems have no modes
+            if new_mode & ~mode:  # others could do more than before
+                raise
 
 
 def _name(handle: int, temporary: str) -> None:

@@ -151,3 +151,13 @@ def test_a_name_of_two_features_is_ambiguous():
     assert named.why("c").feature == "c"
     with pytest.raises(ValueError, match="2 features are named 'a': pass the number"):
         named.why("a")
+
+
+def test_one_long_label_among_many(tmp_path):
+    """Labels as long as the longest one take much memory, and can be saved and loaded."""
+    labels = np.array([*(f"c{i}" for i in range(1999)), "x" * 10_000])
+    X = np.eye(2000)
+    fitted = thresher.AdaGradClassifier(random_state=0).fit(X, labels)
+    fitted.model_.save(tmp_path / "m.thresher")
+    loaded = thresher.load(tmp_path / "m.thresher")
+    assert loaded.classes.tolist() == fitted.classes_.tolist()

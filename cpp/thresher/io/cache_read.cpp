@@ -299,8 +299,7 @@ void CacheReader::Open::start(std::size_t number, Real real, bool names) {
 }
 
 CacheReader::CacheReader(std::unique_ptr<Open> open) : open_(std::move(open)) {}
-CacheReader::CacheReader(const std::string& path)
-    : CacheReader(std::make_unique<Open>(path)) {}
+CacheReader::CacheReader(const std::string& path) : CacheReader(std::make_unique<Open>(path)) {}
 CacheReader CacheReader::from_memory(std::span<const std::byte> bytes) {
   return CacheReader(std::make_unique<Open>(bytes));
 }

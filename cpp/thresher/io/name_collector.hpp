@@ -21,15 +21,14 @@ class Names {
  public:
   explicit Names(const Options& options)
       : on_(options.names), again_(options.names_again), wanted_(options.wanted) {
-    first_ = options.first;
-    if (first_ || (on_ && !again_ && !wanted_)) reported_.emplace(options.bits);
+    if (options.first) first_ = options.first, reported_.emplace(options.bits);
   }
 
   void begin(Block& block) {
     names_ = &block.names, list_ = &block.first_names;
     if (first_) {
       on_ = !first_->full();
-    } else if (on_ && !reported_ && (again_ || !recent_)) {
+    } else if (on_ && (again_ || !recent_)) {
       recent_.emplace(0);
     }
   }
@@ -91,7 +90,7 @@ class Names {
   bool on_, again_;
   std::shared_ptr<const KeySet> wanted_;
   std::shared_ptr<const FirstNames> first_;
-  std::optional<ReportedKeys> reported_;  // if names of all keys are wanted, each of them once
+  std::optional<ReportedKeys> reported_;  // with `first_`
   struct Seen {
     std::uint64_t folded;
     std::string_view name;
@@ -100,7 +99,7 @@ class Names {
   std::size_t count_ = 0;  // of `seen_`
   std::vector<Name>* names_ = nullptr;
   NameList* list_ = nullptr;
-  std::optional<ReportedKeys> recent_;  // without `reported_`: of all bits of the keys
+  std::optional<ReportedKeys> recent_;  // without `first_`: of all bits of the keys
 };
 
 }  // namespace thresher::io

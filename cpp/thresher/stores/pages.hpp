@@ -15,7 +15,6 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
-#include <unistd.h>
 #endif
 
 namespace thresher {
@@ -64,11 +63,10 @@ class ZeroedArray {
     return *this;
   }
 
-  // Adds zeros at the end. Mapped pages are moved, which is faster than a copy.
+  // Adds zeros at the end.
   void grow(std::uint64_t size) {
     ZeroedArray larger(size);
-    if (!move_pages(larger) && size_ > 0)
-      std::memcpy(static_cast<void*>(larger.data_), data_, size_ * sizeof(T));
+    if (size_ > 0) std::memcpy(static_cast<void*>(larger.data_), data_, size_ * sizeof(T));
     swap(larger);
   }
 
@@ -80,29 +78,6 @@ class ZeroedArray {
 
  private:
   static constexpr std::size_t huge_page = std::size_t{1} << 21;
-
-  // Moves the pages of this array to the beginning of a larger one; false: nothing was done.
-  bool move_pages(ZeroedArray& larger) {
-#if defined(__linux__)
-    if (!mapped_ || !larger.mapped_) return false;
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t bytes = (size_ * sizeof(T) + page - 1) / page * page;
-    if (mremap(data_, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) == MAP_FAILED) {
-      larger = ZeroedArray(larger.size_);  // some of its pages may be gone
-      return false;
-    }
-    // Another thread may already use the addresses of the moved pages: only the rest is unmapped.
-    char *const begin = static_cast<char*>(block_), *const moved = reinterpret_cast<char*>(data_);
-    const std::size_t before = static_cast<std::size_t>(moved - begin);
-    const std::size_t after = mapped_ - before - bytes;
-    if (before > 0) munmap(begin, before);
-    if (after > 0) munmap(moved + bytes, after);
-    block_ = nullptr, data_ = nullptr, mapped_ = 0;
-    return true;
-#else
-    return (void)larger, false;
-#endif
-  }
 
   void swap(ZeroedArray& other) noexcept {
     std::swap(size_, other.size_), std::swap(mapped_, other.mapped_);

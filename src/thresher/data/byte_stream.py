@@ -137,7 +137,7 @@ class BinaryStream(io.RawIOBase):
 
     def _left(self, size: int) -> int:
         """Return how many of the next `size` stored bytes may be read."""
-        if self.size is None or not (self.local and self.rereadable):
+        if not self.size or not (self.local and self.rereadable):  # files of /proc have size 0
             return size
         return max(0, min(size, self.size - self.raw_position))
 

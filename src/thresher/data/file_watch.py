@@ -78,7 +78,7 @@ class FileWatch:
         """
         before = self._status()
         if self.size is None and before is not None:
-            self.size, self._first = before[0], before
+            self.size, self._first = before[0] or None, before  # files of /proc have size 0
         self._check_growth(before)
         known = next(iter(self._digests.values()), None) if whole else None
         same = kind in self._digests
@@ -136,7 +136,7 @@ class FileWatch:
             if compression_of(file.read(LONGEST_MAGIC)) is not None:
                 return
             file.seek(self.size - 1)
-            if file.read(1) != b"\n":
+            if file.read(1) not in (b"\n", b"\r", b"\0"):  # of UTF-16, "\n" ends with a zero
                 raise DataError(
                     f"{self.path}: the input has changed since it was first opened: its last line "
                     f"was not complete then, and is longer now; copy the file, or read it from a "

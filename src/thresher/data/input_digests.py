@@ -91,6 +91,8 @@ class InputDigests:
     def end(self, compare: bool = True) -> None:
         """End a complete pass; raise DataError if the first one had other blocks.
 
+        A run that is resumed at this point ends the pass again: only `begin` starts the next one.
+
         Parameters
         ----------
         compare : bool
@@ -107,7 +109,6 @@ class InputDigests:
             if before.line != now.line:
                 raise self._changed(before, 0)
             self.total = now
-        self.begin()
 
     def _changed(self, before: _Entry, at: int) -> DataError:
         """Return the error: blocks after those of entry `at` - 1 are not those of `before`."""

@@ -55,7 +55,8 @@ _TENSORS = {
 # Types of labels: strings of up to 99,999 letters, integers, floats, booleans, and objects.
 _CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
 # All strings of an array take as much memory as the longest one: a small file could ask for much.
-_CLASS_BYTES, _BYTES_PER_LETTER = 1 << 26, 256
+# The first limit is for a type as wide as the longest label, the others are for wider types.
+_LONG_CLASS_BYTES, _CLASS_BYTES, _BYTES_PER_LETTER = 1 << 30, 1 << 26, 256
 
 
 def write(model: Model, path: str | PathLike[str]) -> None:
@@ -194,8 +195,11 @@ def _classes_of(about: Mapping[str, Any], outputs: int) -> NDArray[Any] | None:
     several = outputs > 1 or about["parameters"].get("multilabel")
     if len(classes) != (outputs if several else 2):
         raise ValueError(f"it has {len(classes)} classes and {outputs} outputs")
-    size, written = np.dtype(kind).itemsize * len(classes), sum(len(str(one)) for one in classes)
-    if size > max(_CLASS_BYTES, _BYTES_PER_LETTER * written):
+    lengths = [len(str(one)) for one in classes]
+    width, written = np.dtype(kind).itemsize, sum(lengths)
+    needed = kind[1] == "U" and width == 4 * max(lengths, default=0)
+    size = width * len(classes)
+    if size > (_LONG_CLASS_BYTES if needed else max(_CLASS_BYTES, _BYTES_PER_LETTER * written)):
         raise ValueError(f"its classes would take {size:,} bytes, for {written:,} letters")
     found = np.array(classes, np.dtype(kind))
     known = found.tolist()

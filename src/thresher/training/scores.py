@@ -260,7 +260,10 @@ class ScoreTally:
     def state(self) -> dict[str, list[list[float]]]:
         """The sums in types that JSON has: each as two numbers whose sum is exactly it."""
         return {
-            name: [[float(one), float(one - np.longdouble(float(one)))] for one in sums]
+            name: [
+                [float(one), float(one - np.longdouble(float(one))) if np.isfinite(one) else 0.0]
+                for one in sums
+            ]
             for name, sums in self.sums.items()
         }
 

@@ -327,6 +327,7 @@ class Trainer:
         self.number, self.position, self.block = self.number + 1, None, 0
         self.first_row, self.rows_of_pass = 0, self.records.steps - self.steps_before
         self.steps_before = self.records.steps
+        self.input_digests.begin()
         self.record(valid, end=True)
         order_watch.conclude(self)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
