@@ -20,7 +20,8 @@ _SUFFIXES = {
     for suffix in (*format.suffixes, *format.only_read)
 }
 
-_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# Digits can be matched in one way only: else a row of many numbers would take very long.
+_NUMBER = rb"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _SVMLIGHT = re.compile(
     rb"\s*(?:%b(?:,%b)*)?(?:\s+qid:\d+)?(?:(?:^|\s+)\d+:%b)+\s*(?:#.*)?" % ((_NUMBER,) * 3)
 )
