@@ -167,3 +167,23 @@ def test_saved_models_keep_their_mode(tmp_path):
     path.chmod(0o640)
     model.save(path)
     assert mode(path) == 0o640
+
+
+@pytest.mark.parametrize(("allowed", "kept"), [(0o644, True), (0o755, True), (0o600, False)])
+def test_a_file_system_without_modes(tmp_path, monkeypatch, umask, allowed, kept):
+    """The file is written, unless others could do more with it than before."""
+    umask(0o022)  # new files have mode 644
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(allowed)
+
+    def refused(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "fchmod", refused)
+    if kept:
+        write_whole(path, b"new")
+    else:
+        with pytest.raises(OSError, match="not supported"):
+            write_whole(path, b"new")
+    assert path.read_bytes() == (b"new" if kept else b"old")

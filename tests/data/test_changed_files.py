@@ -156,6 +156,16 @@ class TestGrowth:
         found = model().fit(scan(path), observer=Once(grow, blocks=blocks))
         assert weights(found) == weights(expected)
 
+    def test_whole_lines_of_utf16(self, tmp_path):
+        """The last byte of a line is not that of its end."""
+        path = tmp_path / "rows.csv"
+        path.write_text("x,label\n" + "1,0\n2,1\n" * 50, encoding="utf-16-le")
+        source = scan(path, label="label", encoding="utf-16-le")
+        rows = sum(block.rows for block in source.blocks())
+        with path.open("ab") as file:
+            file.write("3,1\n".encode("utf-16-le"))
+        assert sum(block.rows for block in source.blocks()) == rows == 100
+
     @pytest.mark.parametrize("suffix", ["svm", "csv"])
     @pytest.mark.parametrize("passes", [1, 3])
     def test_a_line_that_was_not_complete_is_an_error(self, tmp_path, suffix, passes):
