@@ -20,7 +20,7 @@ from thresher.errors import DataError
         (b"\n\n-1 0.5 'tag |user u17 |ad a3\n", "vw"),
         (b"1 tag|user u17\n", "vw"),
         (b"|user:0.5 12:3\n", "vw"),
-        (b",".join([b"12345"] * 60) + b"\n", "csv"),  # it took years to try all ways to read this
+        (b",".join([b"12345"] * 60) + b"\n", "csv"),  # the time must not grow exponentially
         (b"1 3:0.5 17:1e-3\r\n-1 4:1\r\n", "svmlight"),
         (b"# made today\n+1 qid:3 1:2 # first\n", "svmlight"),
         (b"2 5 3\n1,2 3:0.5\n 4:1\n0 1:1\n", "svmlight"),
