@@ -19,6 +19,7 @@
 #include "thresher/core/error.hpp"
 #include "thresher/core/registry.hpp"
 #include "thresher/core/row_mean.hpp"
+#include "thresher/core/value_range.hpp"
 #include "thresher/loss/losses.hpp"
 
 namespace nb = nanobind;
@@ -138,6 +139,18 @@ NB_MODULE(_core, m) {
       .def("set_targets", &BorrowedBatch::set_targets, "labels"_a.none(),
            "weights"_a.none() = nb::none(), "units"_a.none() = nb::none(),
            "Replace the labels and weights of the rows, and the units of their losses.")
+      .def(
+          "value_range",
+          [](const BorrowedBatch& b, std::int64_t count, std::int64_t step) {
+            const std::int64_t last = b.batch.rows - 1;
+            if (count < 0 || step < 1 || (count > 0 && (last < 0 || count - 1 > last / step)))
+              throw std::invalid_argument("count and step: rows of the batch");
+            const auto found = thresher::value_range(b.batch, count, step);
+            return nb::make_tuple(found.least, found.most);
+          },
+          "count"_a, "step"_a = 1,
+          "Return the least and the largest absolute value of rows 0, step, 2 step and so on.\n\n"
+          "Values of 0 and NaN do not count; without others it is (inf, 0).")
       .def(
           "copy", [](const BorrowedBatch& b) { return std::make_unique<BorrowedBatch>(b); },
           "Return a batch of the same rows, which are not copied, with targets of its own.");

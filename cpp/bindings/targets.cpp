@@ -1,4 +1,4 @@
-// Standardised targets of regressions, and runs of classes.
+// Standardised targets of regressions, targets of two classes, and runs of classes.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -7,11 +7,13 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 #include "casters.hpp"
 #include "thresher/core/class_runs.hpp"
 #include "thresher/core/target_scale.hpp"
+#include "thresher/core/two_values.hpp"
 
 namespace bindings {
 
@@ -32,6 +34,24 @@ auto runs_of(const nb::ndarray<const Code, nb::ndim<1>, nb::c_contig, nb::device
   thresher::ClassRuns made(codes.data(), codes.shape(0), classes);
   return nb::make_tuple(owned_array(std::move(made.counts)), owned_array(std::move(made.longest)),
                         owned_array(std::move(made.begins)), made.runs, made.begun, made.length);
+}
+
+template <class Label>
+using Labels = nb::ndarray<const Label, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Label>
+nb::object two_values_of(const Labels<Label>& labels) {
+  const thresher::TwoValues<Label> found(labels.data(), labels.shape(0));
+  if (!found.only) return nb::none();
+  return nb::make_tuple(found.low, found.high, found.largest);
+}
+
+template <class Label>
+nb::object two_targets_of(const Labels<Label>& labels, Label first, Label second, double low) {
+  std::vector<double> made(labels.shape(0));
+  if (!thresher::two_targets(labels.data(), made.size(), first, second, low, made.data()))
+    return nb::none();
+  return nb::cast(owned_array(std::move(made)));
 }
 
 }  // namespace
@@ -69,6 +89,18 @@ void bind_targets(nb::module_& m) {
       "states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.\n"
       "labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.\n"
       "Return the position after the last row done.");
+  constexpr auto values_doc =
+      "Return the smallest and the largest value, and how often the largest one occurs.\n\n"
+      "None: there are other values, NaN, or no values.";
+  m.def("two_values", two_values_of<std::int64_t>, "values"_a.noconvert(), values_doc);
+  m.def("two_values", two_values_of<double>, "values"_a.noconvert(), values_doc);
+  constexpr auto two_doc =
+      "Return 1 for each label that is `second`, and `low` for each that is `first`.\n\n"
+      "None: there are other labels.";
+  m.def("two_targets", two_targets_of<std::int64_t>, "labels"_a.noconvert(), "first"_a, "second"_a,
+        "low"_a, two_doc);
+  m.def("two_targets", two_targets_of<double>, "labels"_a.noconvert(), "first"_a, "second"_a,
+        "low"_a, two_doc);
   constexpr auto runs_doc =
       "Return the runs of equal codes, which are below `classes`.\n\n"
       "For each code its rows, its longest run, and where that begins; the number of runs; the\n"

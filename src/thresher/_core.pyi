@@ -41,6 +41,13 @@ class Batch:
         Replace the labels and weights of the rows, and the units of their losses.
         """
 
+    def value_range(self, count: int, step: int = 1) -> tuple:
+        """
+        Return the least and the largest absolute value of rows 0, step, 2 step and so on.
+
+        Values of 0 and NaN do not count; without others it is (inf, 0).
+        """
+
     def copy(self) -> Batch:
         """
         Return a batch of the same rows, which are not copied, with targets of its own.
@@ -1841,6 +1848,48 @@ def standardise(
     states: for each clock weight, mean, sd, rows, and sd after 1000 rows; they are changed.
     labels, sds, units: rows x clocks; receive y' = (y - mean) / sd, sd, and sd^degree.
     Return the position after the last row done.
+    """
+
+@overload
+def two_values(
+    values: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> object: ...
+@overload
+def two_values(
+    values: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> object:
+    """
+    Return the smallest and the largest value, and how often the largest one occurs.
+
+    None: there are other values, NaN, or no values.
+    """
+
+@overload
+def two_targets(
+    labels: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    first: int,
+    second: int,
+    low: float,
+) -> object: ...
+@overload
+def two_targets(
+    labels: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    first: float,
+    second: float,
+    low: float,
+) -> object:
+    """
+    Return 1 for each label that is `second`, and `low` for each that is `first`.
+
+    None: there are other labels.
     """
 
 @overload

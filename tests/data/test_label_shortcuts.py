@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from thresher import _core
-from thresher.data.label_checks import distinct, places_of
+from thresher.data.label_checks import distinct, places_of, two_targets
 from thresher.data.matrix_source import MatrixBlock
 from thresher.data.targets import Targets
 from thresher.health import column_scales
@@ -33,6 +33,76 @@ def test_places_among_two_classes(labels):
         numbers, known = places_of(classes, labels)
         assert known.tolist() == np.isin(labels, classes).tolist()
         assert classes[numbers[known]].tolist() == labels[known].tolist()
+
+
+NUMBERS = st.sampled_from([-1.0, 0.0, 1.0, np.nan])
+
+
+@given(arrays(np.float64, st.integers(0, 30), elements=NUMBERS), st.booleans())
+def test_targets_of_two_classes(labels, whole):
+    classes = np.array([-1, 1]) if whole else np.array([0.0, 1.0])
+    made = two_targets(classes, labels, -1.0)
+    assert (made is None) == (not np.isin(labels, classes).all())
+    if made is not None:
+        assert made.tolist() == np.where(labels == 1, 1.0, -1.0).tolist()
+
+
+@given(arrays(np.int64, st.integers(0, 30), elements=st.integers(0, 2)))
+def test_targets_of_whole_numbers(labels):
+    made = two_targets(np.array([0, 2]), labels, 0.0)
+    assert (made is None) == (1 in labels)
+    if made is not None:
+        assert made.tolist() == (labels == 2).astype(float).tolist()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([0, 1], np.int8), np.array(["a", "b"]), np.arange(4)[::2], np.array([0.5, 1.0])],
+)
+def test_targets_of_other_labels_take_the_general_way(labels):
+    assert two_targets(np.array([0, 1]), labels, -1.0) is None
+
+
+@given(arrays(np.float64, st.integers(0, 30), elements=NUMBERS))
+def test_two_values(values):
+    found, distinct_values = _core.two_values(values), np.unique(values)
+    if np.isnan(values).any() or len(distinct_values) not in (1, 2):
+        assert found is None
+    else:
+        low, high = distinct_values[0], distinct_values[-1]
+        assert found == (low, high, np.count_nonzero(values == high))
+
+
+def test_a_third_value_in_a_later_block():
+    values = np.arange(10_000) % 2
+    assert _core.two_values(values) == (0, 1, 5000)
+    values[-1] = 2
+    assert _core.two_values(values) is None
+
+
+SIZES = st.sampled_from([0.0, -0.5, 2.0, np.nan, np.inf])
+
+
+@given(arrays(np.float32, (12, 3), elements=SIZES), st.integers(0, 14), st.booleans())
+def test_the_range_of_values_in_some_rows(table, rows, sparse):
+    X = sp.csr_matrix(table) if sparse else table
+    block = MatrixBlock(X, np.zeros(12))
+    spread = block.spread(rows)
+    seen = np.concatenate([part.first_values(rows)[1] for part in (block, spread) if part])
+    sizes = np.abs(seen)[np.abs(seen) > 0]
+    expected = (sizes.min(initial=np.inf), sizes.max(initial=0.0))
+    assert block.value_range(rows) == expected
+
+
+def test_the_range_of_values_needs_rows_of_the_batch():
+    batch = MatrixBlock(np.ones((3, 2)), np.zeros(3)).batch
+    assert batch.value_range(2, 2) == (1.0, 1.0)
+    for count, step in ((4, 1), (2, 3), (1, 0), (-1, 1)):
+        with pytest.raises(ValueError, match="rows of the batch"):
+            batch.value_range(count, step)
+    empty = MatrixBlock(np.ones((0, 2)), np.zeros(0)).batch
+    with pytest.raises(ValueError, match="rows of the batch"):
+        empty.value_range(1, 2)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import _core
 from thresher.errors import DataError, InputError, setting
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ def distinct(labels: NDArray[Any]) -> NDArray[Any]:
     >>> distinct(np.array([1, -1, 1])).tolist()
     [-1, 1]
     """
-    if labels.dtype.kind in "iub" and len(labels):
+    if labels.dtype == np.int64 and labels.flags.c_contiguous:
+        pair = _core.two_values(labels)
+        if pair is not None and pair[0] != pair[1]:
+            return np.array(pair[:2])
+    elif labels.dtype.kind in "iub" and len(labels):
         low, high = labels.min(), labels.max()
         if low != high and ((labels == low) | (labels == high)).all():
             return np.array([low, high], labels.dtype)
@@ -81,6 +86,34 @@ def places_of(
     numbers[known] = places
     known[known] = classes[places] == found
     return numbers, known
+
+
+def two_targets(
+    classes: NDArray[Any], labels: NDArray[Any], low: float
+) -> NDArray[np.float64] | None:
+    """Return the targets of two classes in one pass: `low` and 1.
+
+    Parameters
+    ----------
+    classes : array of two labels
+    labels : array of shape (rows,)
+    low : float
+
+    Returns
+    -------
+    array of float64, or None
+        None: some labels are not among the classes, or the labels are not of these number types.
+
+    Examples
+    --------
+    >>> two_targets(np.array([0, 1]), np.array([1, 0, 1]), -1.0).tolist()
+    [1.0, -1.0, 1.0]
+    """
+    plain = labels.dtype in (np.int64, np.float64) and labels.flags.c_contiguous
+    if not plain or classes.dtype not in (labels.dtype, np.int64):
+        return None
+    first, second = classes.astype(labels.dtype).tolist()
+    return _core.two_targets(labels, first, second, low)
 
 
 def refuse_words(block: LabelledRows, y: NDArray[Any], expected: str) -> None:

@@ -18,6 +18,7 @@ from thresher.data.label_checks import (
     shown,
     single_labels,
     tidy,
+    two_targets,
 )
 from thresher.data.targets import Targets
 from thresher.errors import DataError, LabelError
@@ -214,6 +215,10 @@ class ManyClasses(Labels):
     def targets(self, block: LabelledRows) -> Targets:
         """Return the targets: 1 for the output's class, `low` for others."""
         y = single_labels(block)
+        if self.outputs == 1:
+            made = two_targets(self._classes, y, self.low)
+            if made is not None:
+                return Targets.of_values(made)
         numbers, known = places_of(self._classes, y)
         refuse(block, ~known, lambda row: missing(y[row]) or self._unknown(y[row]))
         if self.outputs == 1:

@@ -89,9 +89,24 @@ class MatrixBlock(LabelArray):
 
     def spread(self, rows: int) -> MatrixBlock | None:
         """Return about `rows` rows from all parts of the matrix; None: it has not many more."""
-        step = self.rows // max(rows, 1)
+        step = self._step(rows)
         X = self.X[::step] if step > 1 else None
         return None if X is None else MatrixBlock(X, np.zeros(X.shape[0]))
+
+    def value_range(self, rows: int) -> tuple[float, float]:
+        """Return the least and the largest absolute value, of the first rows and of `spread`.
+
+        Values of 0 and NaN do not count; without others it is (inf, 0).
+        """
+        rows, step = min(rows, self.rows), self._step(rows)
+        least, most = self.batch.value_range(rows)
+        if step > 1:
+            spread = self.batch.value_range(rows, step)
+            least, most = min(least, spread[0]), max(most, spread[1])
+        return least, most
+
+    def _step(self, rows: int) -> int:
+        return self.rows // max(rows, 1)
 
     def heads(self) -> Iterator[tuple[int, _core.Batch]]:
         """Yield the number of rows and a batch: of the first rows, then of all rows.

@@ -9,6 +9,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import _core
+
 Losses = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -122,12 +124,11 @@ class Targets(Sequence[NDArray[np.float64]]):
         if weights is not None and not weights.any():
             return 0.0
         if self.values is not None:
-            if weights is None and self.rows:
-                bounds = np.array([self.values.min(), self.values.max()])
-                high = self.values == bounds[1]
-                if (high | (self.values == bounds[0])).all():  # two classes
-                    found = losses(np.zeros(2), bounds)
-                    return float(found[0] + np.mean(high) * (found[1] - found[0]))
+            pair = None if weights is not None else _core.two_values(self.values)
+            if pair is not None:  # two classes
+                *bounds, largest = pair
+                found = losses(np.zeros(2), np.array(bounds))
+                return float(found[0] + largest / self.rows * (found[1] - found[0]))
             return float(np.average(losses(np.zeros(self.rows), self.values), weights=weights))
         low, high = losses(np.zeros(2), np.array([self.low, 1.0]))
         share = float(np.average(np.diff(self.starts), weights=weights)) / self.outputs

@@ -96,6 +96,23 @@ class ColumnScaleWarning(DataWarning):
         )
 
 
+def similar(least: float, most: float) -> bool:
+    """Tell whether values are so similar that no column can differ.
+
+    Parameters
+    ----------
+    least, most : float
+        The least and the largest absolute value that is not 0.
+
+    Examples
+    --------
+    >>> similar(1.0, 20.0), similar(1.0, 30.0)
+    (True, False)
+    """
+    # No column differs by more than the values do; 0.99: rounding of means.
+    return bool(most < 0.99 * min(LARGER, SMALLER, _EXTREME) * least)
+
+
 def different_column(keys: NDArray[Any], values: ArrayLike) -> DifferentColumn | None:
     """Return the column that differs most in size from the median column; None: all are similar.
 
@@ -115,8 +132,7 @@ def different_column(keys: NDArray[Any], values: ArrayLike) -> DifferentColumn |
     sizes = np.abs(np.asarray(values, np.float64))
     used = (sizes > 0) & np.isfinite(sizes) & (keys >= 0)  # bad rows are refused when learned
     sizes = sizes[used]
-    # No column differs by more than the values do; 0.99: rounding of means.
-    if not len(sizes) or sizes.max() < 0.99 * min(LARGER, SMALLER, _EXTREME) * sizes.min():
+    if not len(sizes) or similar(sizes.min(), sizes.max()):
         return None
     columns, at = seen(keys[used], int(keys.max(initial=0)) + 1)
     some = len(columns)

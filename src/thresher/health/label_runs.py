@@ -114,7 +114,8 @@ class ClassRuns:
         more = size - len(self.counts)
         if more > 0:
             self.counts, self.longest, self.begins = (
-                np.pad(array, (0, more)) for array in (self.counts, self.longest, self.begins)
+                np.concatenate([array, np.zeros(more, np.int64)])
+                for array in (self.counts, self.longest, self.begins)
             )
 
     @property

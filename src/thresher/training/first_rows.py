@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from thresher.data.matrix_source import MatrixSource
+from thresher.data.matrix_source import MatrixBlock, MatrixSource
 from thresher.data.scaled import ScaledSource
 from thresher.errors import setting
 from thresher.health.column_scales import (
@@ -17,11 +17,11 @@ from thresher.health.column_scales import (
     ColumnScaleWarning,
     different_column,
     offset_columns,
+    similar,
 )
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
-    from thresher.data.matrix_source import MatrixBlock
     from thresher.data.source import Source
     from thresher.training.kept_rows import KeptRows
     from thresher.training.observer import Observer
@@ -62,6 +62,8 @@ def warn_of_columns(
     """
     few = len(block.first_values(10)[1])  # values of up to 10 rows
     rows = min(_CHECKED_ROWS, 10 + 10 * _CHECKED_VALUES // max(few, 1))
+    if isinstance(block, MatrixBlock) and similar(*block.value_range(rows)):
+        return False  # the usual case, without copies of rows
     for part in (block, block.spread(rows)):
         if part is not None:
             found = different_column(part.first_keys(rows), part.first_values(rows)[1])
