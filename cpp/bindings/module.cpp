@@ -146,7 +146,7 @@ NB_MODULE(_core, m) {
             if (count < 0 || step < 1 || (count > 0 && (last < 0 || count - 1 > last / step)))
               throw std::invalid_argument("count and step: rows of the batch");
             const auto found = thresher::value_range(b.batch, count, step);
-            return nb::make_tuple(found.least, found.most);
+            return std::pair(found.least, found.most);
           },
           "count"_a, "step"_a = 1,
           "Return the least and the largest absolute value of rows 0, step, 2 step and so on.\n\n"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,18 +41,19 @@ template <class Label>
 using Labels = nb::ndarray<const Label, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Label>
-nb::object two_values_of(const Labels<Label>& labels) {
+std::optional<std::tuple<Label, Label, std::int64_t>> two_values_of(const Labels<Label>& labels) {
   const thresher::TwoValues<Label> found(labels.data(), labels.shape(0));
-  if (!found.only) return nb::none();
-  return nb::make_tuple(found.low, found.high, found.largest);
+  if (!found.only) return std::nullopt;
+  return std::tuple(found.low, found.high, found.largest);
 }
 
 template <class Label>
-nb::object two_targets_of(const Labels<Label>& labels, Label first, Label second, double low) {
+std::optional<nb::ndarray<nb::numpy, double, nb::ndim<1>>> two_targets_of(
+    const Labels<Label>& labels, Label first, Label second, double low) {
   std::vector<double> made(labels.shape(0));
   if (!thresher::two_targets(labels.data(), made.size(), first, second, low, made.data()))
-    return nb::none();
-  return nb::cast(owned_array(std::move(made)));
+    return std::nullopt;
+  return owned_array(std::move(made));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class Batch:
         Replace the labels and weights of the rows, and the units of their losses.
         """
 
-    def value_range(self, count: int, step: int = 1) -> tuple:
+    def value_range(self, count: int, step: int = 1) -> tuple[float, float]:
         """
         Return the least and the largest absolute value of rows 0, step, 2 step and so on.
 
@@ -1855,13 +1855,13 @@ def two_values(
     values: Annotated[
         NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
-) -> object: ...
+) -> tuple[int, int, int] | None: ...
 @overload
 def two_values(
     values: Annotated[
         NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
-) -> object:
+) -> tuple[float, float, int] | None:
     """
     Return the smallest and the largest value, and how often the largest one occurs.
 
@@ -1876,7 +1876,7 @@ def two_targets(
     first: int,
     second: int,
     low: float,
-) -> object: ...
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None: ...
 @overload
 def two_targets(
     labels: Annotated[
@@ -1885,7 +1885,7 @@ def two_targets(
     first: float,
     second: float,
     low: float,
-) -> object:
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None:
     """
     Return 1 for each label that is `second`, and `low` for each that is `first`.
 

@@ -126,9 +126,8 @@ class Targets(Sequence[NDArray[np.float64]]):
         if self.values is not None:
             pair = None if weights is not None else _core.two_values(self.values)
             if pair is not None:  # two classes
-                *bounds, largest = pair
-                found = losses(np.zeros(2), np.array(bounds))
-                return float(found[0] + largest / self.rows * (found[1] - found[0]))
+                found = losses(np.zeros(2), np.array(pair[:2]))
+                return float(found[0] + pair[2] / self.rows * (found[1] - found[0]))
             return float(np.average(losses(np.zeros(self.rows), self.values), weights=weights))
         low, high = losses(np.zeros(2), np.array([self.low, 1.0]))
         share = float(np.average(np.diff(self.starts), weights=weights)) / self.outputs
