@@ -51,8 +51,9 @@ def last_row(events: list[Event], course: list[Event]) -> float:
     """
     end, whole = next((at, event) for at, event in events if event["event"] == "pass")
     (before, first), (at, last) = course[-2:]
-    speed = (last["examples"] - first["examples"]) / (at - before)
-    return min(end, at + (whole["examples"] - last["examples"]) / speed)
+    speed: float = (last["examples"] - first["examples"]) / (at - before)
+    rest: int = whole["examples"] - last["examples"]
+    return min(end, at + rest / speed)
 
 
 def named(folder: Path, paths: dict[str, Path], rows: int) -> Line:
