@@ -5,7 +5,8 @@
 - Plain commands: `thresher train FILE` against `vw --loss_function logistic FILE`, on all cores.
   VW's own default is the squared loss, whose values cannot be compared. VW's seconds are those of
   its whole pass. Ours are those until the mean progressive loss is VW's final one, plus those from
-  the last row to the saved model.
+  the last row to the saved model. The events of progress come ten times a second; times between
+  two events are interpolated.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from speed.line import Line
 from speed.processes import FOLDER, Run, net
@@ -23,21 +25,35 @@ from speed.text import OURS, SGD, loss_of, losses, same_loss, train, version, vw
 
 QUICK, FULL = 100_000, 500_000  # rows
 
+Event = tuple[float, dict[str, Any]]  # when it came, and its facts
+
 
 def reached(run: Run, loss: float) -> float:
     """Return the seconds until the mean loss stayed at `loss`, and those after the last row."""
     events = [(at, json.loads(line)) for at, line in run.lines if line.startswith("{")]
-    # The event "done" comes when the model is saved: what was done after the last row counts.
-    course = [
-        (at, event["mean_loss"])
-        for at, event in events
-        if event.get("mean_loss") and event["event"] != "done"
-    ]
-    above = [number for number, (_, mean) in enumerate(course) if mean > loss]
+    course = [(at, event) for at, event in events if event["event"] == "progress"]
+    above = [number for number, (_, event) in enumerate(course) if event["mean_loss"] > loss]
     then = above[-1] + 1 if above else 0
     if then == len(course):
         return float("inf")
-    return course[then][0] + run.seconds - course[-1][0]
+    at, event = course[then]
+    if then > 0:
+        before, higher = course[then - 1]
+        part = (higher["mean_loss"] - loss) / (higher["mean_loss"] - event["mean_loss"])
+        at = before + part * (at - before)
+    return at + run.seconds - last_row(events, course)
+
+
+def last_row(events: list[Event], course: list[Event]) -> float:
+    """Return the time of the last row, at the speed between the last two events of progress.
+
+    It is before the event of the pass, which comes when the nonzero weights are counted.
+    """
+    end, whole = next((at, event) for at, event in events if event["event"] == "pass")
+    (before, first), (at, last) = course[-2:]
+    speed: float = (last["examples"] - first["examples"]) / (at - before)
+    rest: int = whole["examples"] - last["examples"]
+    return min(end, at + rest / speed)
 
 
 def named(folder: Path, paths: dict[str, Path], rows: int) -> Line:

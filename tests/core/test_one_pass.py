@@ -5,6 +5,9 @@ R-17.1 to R-17.10 describe the rule.
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -229,13 +232,25 @@ def test_the_most_useful_features_are_kept(lanes: int, dtype: str) -> None:
     assert kept[0.0, 1] == kept[0.9, 0] == {4}
 
 
+@pytest.fixture(params=["any address", "limited addresses"])
+def addresses(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Limit the addresses of the process, or not: memory grows in place if they are not limited."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    if request.param == "limited addresses":
+        resource.setrlimit(resource.RLIMIT_AS, (2**46, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.usefixtures("addresses")
 def test_a_hashed_store_that_grows_to_many_features_keeps_the_bits() -> None:
     """Its memory moves while rows are learned; a dense store has all of it from the beginning."""
-    rng, width, rows = np.random.default_rng(5), 60_000, 4_000
+    rng, width, rows = np.random.default_rng(5), 400_000, 16_000
+    columns = rng.integers(width, size=(rows, 1)) + 19_997 * np.arange(20)
     X = sp.csr_array(
         (
             rng.normal(size=20 * rows).astype(np.float32),
-            np.concatenate([rng.choice(width, 20, replace=False) for _ in range(rows)]),
+            (columns % width).ravel(),
             np.arange(0, 20 * rows + 1, 20),
         ),
         shape=(rows, width),
@@ -245,12 +260,12 @@ def test_a_hashed_store_that_grows_to_many_features_keeps_the_bits() -> None:
         learner("one_pass", width, store=store, dtype="float32", **parameters("logistic", lanes=12))
         for store in ("dense", "hashed")
     )
-    for first in range(0, rows, 1000):
+    for first in range(0, rows, 4000):
         for model in (dense, hashed):
-            model.learn(batch, None, first, first + 1000)
+            model.learn(batch, None, first, first + 4000)
         assert dense.nonzeros() == hashed.nonzeros()
     keys, weights = hashed.weights()
-    assert len(keys) == hashed.nonzeros() > 20_000
+    assert len(keys) == hashed.nonzeros() > 150_000
     assert (np.diff(keys.astype(np.int64)) > 0).all()
     for one, other in zip(dense.weights(), (keys, weights), strict=True):
         np.testing.assert_array_equal(one, other)
