@@ -161,8 +161,8 @@ class PrefixHash {
   }
 
   std::string_view text_;
-  char bar_ = 0;                          // follows the text unless it is 0
-  std::size_t before_ = 0;                // size of text and bar
+  char bar_ = 0;            // follows the text unless it is 0
+  std::size_t before_ = 0;  // size of text and bar
   std::size_t nameless_ = 0;
   std::uint64_t first_ = 0, second_ = 0;  // bytes of text and bar, padded with zeros
   std::string joined_;                    // text and bar, built at first use
