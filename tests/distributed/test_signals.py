@@ -39,12 +39,13 @@ def test_a_helper_process_that_has_ended_is_noticed(tmp_path):
     shutil.copy(shutil.which("sleep"), program)
     before = helpers_of_this_process()
     with subprocess.Popen([program, "60"]) as process:
-        helpers = helpers_of_this_process()
-        assert helpers == {**before, process.pid: "raylet"}
         own = {process.pid: "raylet"}
+        until = time.monotonic() + 20  # the program's name may come after Popen returns
+        while helpers_of_this_process() == before and time.monotonic() < until:
+            time.sleep(0.01)
+        assert helpers_of_this_process() == before | own
         assert first_ended(own) is None
         process.kill()
-        until = time.monotonic() + 20
         while first_ended(own) is None and time.monotonic() < until:
             time.sleep(0.01)
         assert first_ended(own) == "raylet"  # before anybody has waited for it
