@@ -49,3 +49,13 @@ def test_a_daemon_thread_does_not_abort_the_process(tmp_path, call):
             timeout=60,
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_objects_that_live_until_the_end_are_not_reported():
+    program = (
+        "import ctypes, numpy, thresher._core as core; "
+        "one = core.WantedNames(numpy.array([1], 'uint64')); "
+        "ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")

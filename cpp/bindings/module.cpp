@@ -121,6 +121,10 @@ auto changing(Learner& learner, F&& f) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+#ifdef NDEBUG
+  // Objects that exist when Python ends, as in a daemon thread, are no errors of the user.
+  nb::set_leak_warnings(false);
+#endif
   m.doc() = "The native core: batches of rows, and learners that learn from them row by row.";
 
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {

@@ -60,7 +60,10 @@ def test_bad_svmlight(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 |a b:x\n", '1:8: expected a finite number; found "x"'),
+        (
+            "1 |a b:x\n",
+            '1:8: expected a finite number; found "x"; a word belongs to the name: color=red',
+        ),
         ("1 |a b\n1 a b\n", "2:3: expected an importance weight or '|'; found \"a\""),
         ("1 |a b\n|a b\n", "2:1: the row has no label"),
         ("1 |a b\nnan |a b\n", "2:1: expected a label or '|'; found \"nan\""),

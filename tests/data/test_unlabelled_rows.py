@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+import thresher
 from thresher import FTRLClassifier, FTRLRegressor, OnePassSearchCV, scan
 from thresher.errors import DataError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
 
+from support.files import called  # noqa: E402
 from support.tables import csv_file, table_file  # noqa: E402
 
 FULL = [(1, 1.0), (0, 2.0), (1, 1.5), (0, 2.5)] * 5
@@ -93,3 +95,34 @@ def test_rows_without_labels_are_fine_with_any_number_of_labels(tmp_path):
     files(tmp_path)
     source = scan(tmp_path / "holes-words.parquet", multilabel=True, on_bad_line="skip")
     assert sum(block.rows for block in source.blocks()) == 22
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_can_be_left_out_without_leaving_out_bad_lines(tmp_path, name):
+    files(tmp_path)
+    rule = FTRLClassifier(store="hashed", passes=2, random_state=0)
+    full = rule.fit(scan(tmp_path / f"full{name}")).model_
+    path = tmp_path / f"holes{name}"
+    source = scan(path, unlabelled="skip", threads=1)
+    model = rule.fit(source).model_
+    assert model.weights.tolist() == full.weights.tolist()
+    assert source.bad_lines.count == 0
+    assert "unlabelled" not in source.described()
+    assert len(model.predict(scan(path))) == 22
+    if name == ".vw":
+        path.write_text(path.read_text() + "1 |f a:x\n")
+        with pytest.raises(DataError, match=r"23:8: expected a finite number"):
+            rule.fit(scan(path, unlabelled="skip"))
+
+
+def test_the_shell_leaves_them_out(tmp_path):
+    files(tmp_path)
+    holes, model = tmp_path / "holes.vw", tmp_path / "m.thresher"
+    called("train", tmp_path / "full.vw", "-m", model, "--quiet")
+    expected = thresher.load(model)
+    for more in ((), ("--cache", tmp_path / "rows.cache", "--passes", 1)):
+        called("train", holes, "-m", model, "--unlabelled", "skip", "--quiet", *more)
+        assert repr(thresher.load(model).weights) == repr(expected.weights)
+    done = called("train", holes, "-m", model, "--unlabelled", "predict", code=2)
+    assert "unlabelled" in done.stderr
+    assert "error or skip" in done.stderr

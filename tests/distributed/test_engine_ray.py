@@ -225,6 +225,35 @@ def test_a_run_whose_driver_was_killed_can_be_resumed(ray_nodes, tmp_path):
     assert [report.stage for report in run.reports] == [3, 4]
 
 
+@pytest.mark.soak
+def test_sigterm_ends_a_driver_without_a_stack(ray_nodes, tmp_path):
+    with Driver(ray_nodes.address, tmp_path) as process:
+        assert process.end(signal.SIGTERM) == ""
+    assert process.returncode != 0
+    assert CheckpointFolder(str(tmp_path)).committed().stage == 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["raylet", "gcs_server"])
+def test_the_end_of_a_process_of_ray_is_an_error(ray_home, tmp_path, name):
+    """Ray itself would end the driver after 15 s or 60 s, without an error."""
+    with Driver("", tmp_path) as process:
+        assert [process.stdout.readline() for _ in range(2)] == ["1\n", "2\n"]
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        [helper] = [
+            int(child)
+            for child in children
+            if Path("/proc", child, "cmdline").read_bytes().split(b"\0")[0].endswith(name.encode())
+        ]
+        os.kill(helper, signal.SIGKILL)
+        errors = process.stderr.read()
+    assert f"ClusterError: Ray's process {name} has ended on this machine" in errors
+    assert "resume=True continues from stage 2" in errors
+    folder = CheckpointFolder(str(tmp_path))
+    again = run_stages(Toy(), InProcessExecutor(Toy(), folder), folder, 1, folder.committed())
+    assert bits(again) == in_process(Toy())
+
+
 def test_a_local_cluster_starts_and_ends_without_output(ray_home, tmp_path):
     with Driver("", tmp_path / "whole", tmp_path / "stopped") as process:
         said = [process.stdout.readline().strip() for _ in range(5)]

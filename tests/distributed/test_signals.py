@@ -1,10 +1,14 @@
-"""SIGTERM of a process that is connected to Ray."""
+"""SIGTERM of a process that is connected to Ray, and the end of Ray's own processes."""
 
 import ctypes
+import shutil
 import signal
+import subprocess
+import time
 from types import SimpleNamespace
 
 from thresher.distributed.ray.cluster import _init
+from thresher.distributed.ray.helpers import first_ended, helpers_of_this_process
 
 
 def test_ray_does_not_replace_the_handler_of_sigterm():
@@ -27,3 +31,22 @@ def test_ray_does_not_replace_the_handler_of_sigterm():
         assert caught == ["ours", "python of ray"]
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_helper_process_that_has_ended_is_noticed(tmp_path):
+    """As raylet and gcs_server, whose end would soon end this process, too."""
+    program = tmp_path / "raylet"
+    shutil.copy(shutil.which("sleep"), program)
+    before = helpers_of_this_process()
+    with subprocess.Popen([program, "60"]) as process:
+        own = {process.pid: "raylet"}
+        until = time.monotonic() + 20  # the program's name may come after Popen returns
+        while helpers_of_this_process() == before and time.monotonic() < until:
+            time.sleep(0.01)
+        assert helpers_of_this_process() == before | own
+        assert first_ended(own) is None
+        process.kill()
+        while first_ended(own) is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert first_ended(own) == "raylet"  # before anybody has waited for it
+    assert first_ended(own) == "raylet"

@@ -18,7 +18,8 @@ ODD = st.binary(min_size=1, max_size=40).map(
     lambda b: bytes(c for c in b if c not in b" \t\n\r|:\0") or b"x"
 )
 NAMES = st.one_of(
-    st.sampled_from([b"a", b"b", b"0", b"7", b"07", b"18446744073709551616", b"word", b"x^y"]), ODD
+    st.sampled_from([b"", b"a", b"b", b"0", b"7", b"07", b"18446744073709551616", b"word", b"x^y"]),
+    ODD,
 )
 PIECES = st.sampled_from(
     [
@@ -120,7 +121,10 @@ def test_any_bytes_equal_the_oracle(data, interactions):
         (b"1x |a b", 2, "blank after the number"),
         (b"1 x |a b", 3, "an importance weight"),
         (b"1 -2 |a b", 3, "at least 0"),
-        (b"1 2 3 |a b", 5, "'|' or a tag"),
+        (b"1 2 3 |a b", 5, "no initial prediction other than 0"),
+        (b"1 2 x |a b", 5, "'|' or a tag"),
+        (b"1 2 0 0 |a b", 7, "'|' or a tag"),
+        (b"1 |a b:true", 8, 'found "true"; a word belongs to the name: color=red'),
         (b"1e999 |a b", 1, "1.8e308"),
         (b"inf |a b", 1, "a label"),
         (b"1 'tag x |a b", 8, "'|' after the tag"),
@@ -130,7 +134,7 @@ def test_any_bytes_equal_the_oracle(data, interactions):
         (b"1 |a b:1e999", 8, "1.8e308"),
         (b"1 |a b:1e39", 8, "3.4e38"),
         (b"1 |a b:1:2", 9, "blank after the value"),
-        (b"1 |a :1", 6, "a feature's name"),
+        (b"1 |a :", 7, "finite number; found the end of the line"),
         (b"1 |a:x b", 6, "namespace's weight"),
         (b"1 |a:1x b", 7, "blank after the weight"),
         (b"1 |a b\x00c", 7, "NUL"),
@@ -157,6 +161,26 @@ def test_numbers_in_the_default_namespace_are_keys():
     assert keys[3:] == [oracle.hash64(b"012"), oracle.hash64(b"n^12")]
     assert [name for _, name in block.names] == [b"012", b"n^12"]
     assert block.width == 0
+
+
+def test_features_without_names_are_numbered_in_their_namespace():
+    """As in VW: ``| :1 :2`` is ``| 0:1 1:2``, and each bar begins again at 0."""
+    text = b"1 | :1 :2\n1 |a x :5 y :6|a :7 |long_namespace_of_20 :8 :9|b :1\n"
+    same = b"1 | 0:1 1:2\n1 |a x 0:5 y 1:6|a 0:7 |long_namespace_of_20 0:8 1:9|b 0:1\n"
+    for options in ({}, {"interactions": [b"::"]}):
+        (block,) = read(text, "vw", names=True, **options)
+        (other,) = read(same, "vw", names=True, **options)
+        assert block.keys.tolist() == other.keys.tolist()
+        assert block.values.tolist() == other.values.tolist()
+        assert block.names == other.names
+    assert b"a^1" in {name for _, name in block.names}
+
+
+def test_an_initial_prediction_of_0_says_nothing():
+    (block,) = read(b"-1 2 0 'tag |a b\n1 0.5 0|a b\n", "vw")
+    assert np.asarray(block.labels).tolist() == [-1, 1]
+    assert np.asarray(block.weights).tolist() == [2, 0.5]
+    assert block.tags == [b"tag", b"0"]
 
 
 @pytest.mark.parametrize("wanted", [False, True])

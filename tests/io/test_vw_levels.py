@@ -22,7 +22,9 @@ VALUE = st.one_of(
     st.sampled_from(["0.1234567890123456789", "1..2", "1.2.3", "00000000", "99999999", "1\x01"]),
     NUMBERS,
 )
-FEATURE = st.tuples(NAME, st.none() | VALUE).map(lambda f: f[0] if f[1] is None else ":".join(f))
+FEATURE = st.tuples(NAME | st.just(""), st.none() | VALUE).map(
+    lambda f: f[0] if f[1] is None else ":".join(f)
+)
 PLAIN = st.tuples(NAME, st.none() | st.sampled_from(["1", "0.25", "-3.5"])).map(
     lambda f: f[0] if f[1] is None else ":".join(f)
 )
@@ -92,6 +94,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @given(files(), OPTIONS)
 @example(b"1 |a c1 c2 lon|b y", {})
+@example(b"1 |a " + b":1 " * 9 + b"|a :2 b:3 :4|b :5 c |c :6 :7 :8", {"names": True})
 @example(b"1 |c:1e38 a:1 b:2 c:3 d:4", {})
 @example(b"|a " + b"x:1 " * 3000, {})
 @example(b"|a " + b"x " * 5000 + b"|b " + b"y " * 9, {})

@@ -236,10 +236,15 @@ def vw(
 
     def head(line: Line) -> tuple[float, float, bytes]:
         numbers: list[float] = []
+
+        def with_tag(tag: bytes) -> tuple[float, float, bytes]:
+            label, weight = [*numbers[:2], *(math.nan, 1.0)[len(numbers) :]]
+            return label, weight, tag
+
         while True:
             line.skip_blanks()
             if line.peek() == b"|":
-                return (*numbers, *(math.nan, 1.0)[len(numbers) :], b"")  # type: ignore[return-value]
+                return with_tag(b"")
             begin = line.at
             while not line.over() and line.peek() != b"\0":
                 line.at += 1
@@ -250,15 +255,14 @@ def vw(
                 line.skip_blanks()
                 if line.peek() != b"|":
                     raise line.bad()
-                tag = word[1:] if word.startswith(b"'") else word
-                return (*numbers, *(math.nan, 1.0)[len(numbers) :], tag)  # type: ignore[return-value]
-            if len(numbers) == 2:
+                return with_tag(word[1:] if word.startswith(b"'") else word)
+            if len(numbers) == 3:
                 raise line.bad(begin)
             end, line.at = line.at, begin
             numbers.append(line.number()[0])
             if line.at != end:
                 raise line.bad()
-            if len(numbers) == 2 and numbers[1] < 0:
+            if (len(numbers) == 2 and numbers[1] < 0) or any(numbers[2:]):
                 raise line.bad(begin)
 
     def name_of(line: Line) -> bytes:
@@ -277,7 +281,7 @@ def vw(
         terms: list[tuple[bytes, int, Any, bytes, bool]] = []
         while line.peek() == b"|":
             line.at += 1
-            space, factor = name_of(line), 1.0
+            space, factor, nameless = name_of(line), 1.0, 0
             if line.peek() == b":":
                 line.at += 1
                 factor, _ = line.number(real)
@@ -290,7 +294,8 @@ def vw(
                 name = name_of(line)
                 if line.peek() == b":":
                     if not name:
-                        raise line.bad()
+                        name = b"%d" % nameless
+                        nameless += 1
                     line.at += 1
                     _, value = line.number(real, factor)
                     if not line.over():

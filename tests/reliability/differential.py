@@ -39,9 +39,9 @@ def lines(rng: random.Random) -> bytes:
         return form.format(rng.choice([-1, 1]) * 10 ** rng.uniform(-3, 3))
 
     def feature() -> str:
-        size = rng.choice([1, 2, 7, 8, 9, 15, 16, 17, 40])
+        size = rng.choice([0, 1, 2, 7, 8, 9, 15, 16, 17, 40])
         name = "".join(rng.choices("abcxyz0123456789_^*", k=size))
-        return name + (f":{number()}" if rng.random() < 0.4 else "")
+        return name + (f":{number()}" if not name or rng.random() < 0.4 else "")
 
     def space() -> str:
         head = rng.choice(["|", "|a", "|b", f"|c:{number()}"])

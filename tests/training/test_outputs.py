@@ -25,6 +25,7 @@ from thresher import (
 )
 from thresher.data import as_batch
 from thresher.data.targets import Targets
+from thresher.training import separate_outputs
 from thresher.training.outputs_factory import OutputsFactory
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.shared_outputs import SharedOutputs
@@ -329,3 +330,20 @@ def test_many_outputs_are_predicted_by_one_product() -> None:
     np.testing.assert_allclose(
         empty.model_.decision_function(X), empty.decision_function(X), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_others_learn_all_rows_if_an_output_diverges(n_jobs, monkeypatch):
+    """Before, outputs after the diverging one had learned none of the rows."""
+    monkeypatch.setattr(separate_outputs, "_MUCH", 0)
+    X = rows_of(1)
+    y: Any = list(np.random.default_rng(1).normal(size=(4, 60)))
+    y[1][20] = 1e300  # its square overflows
+    rule = TruncatedGradientClassifier(loss="squared", eta0=0.1, gravity=1e-3)
+    factory = factory_for(rule, 12, n_jobs=n_jobs)
+    outputs, alone = SeparateOutputs(factory, 4), SeparateOutputs(factory, 3)
+    with pytest.raises(_core.DivergenceError, match="diverged at step 21, row 20"):
+        outputs.learn(as_batch(X), y, None, None, 0, 60)
+    assert [learner.steps for learner in outputs] == [60, 20, 60, 60]
+    alone.learn(as_batch(X), [y[0], *y[2:]], None, None, 0, 60)
+    assert [outputs[i].state() for i in (0, 2, 3)] == alone.states()

@@ -78,6 +78,8 @@ class PrefixHash {
   void set_prefix(std::string_view prefix) { set(prefix, 0); }
   void set_space(std::string_view space) { set(space, space.empty() ? 0 : '^'); }  // space + '^'
   bool has_prefix() const { return before_ != 0; }
+  // The number of calls before this one since the prefix was set.
+  std::size_t next_nameless() { return nameless_++; }
   std::string prefix() const {
     std::string text(text_);
     if (bar_) text += bar_;
@@ -146,6 +148,7 @@ class PrefixHash {
                                                                   << 8 * bytes;
     };
     text_ = text, bar_ = bar, before_ = size + (bar != 0), first_ = second_ = 0;
+    nameless_ = 0;
     joined_.clear();
     if (size == 0) return;
     first_ = load<std::uint64_t>(text.data());
@@ -158,8 +161,9 @@ class PrefixHash {
   }
 
   std::string_view text_;
-  char bar_ = 0;                          // follows the text unless it is 0
-  std::size_t before_ = 0;                // size of text and bar
+  char bar_ = 0;            // follows the text unless it is 0
+  std::size_t before_ = 0;  // size of text and bar
+  std::size_t nameless_ = 0;
   std::uint64_t first_ = 0, second_ = 0;  // bytes of text and bar, padded with zeros
   std::string joined_;                    // text and bar, built at first use
 };

@@ -36,14 +36,34 @@ bool increasing(const Key* keys, std::size_t count) {
   return true;
 }
 
+template <class Unsigned, class Key>
+[[gnu::always_inline]] inline Unsigned largest_of(const Key* keys, std::size_t count) {
+  Unsigned largest = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto key = static_cast<Unsigned>(keys[k]);
+    largest = key > largest ? key : largest;
+  }
+  return largest;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+template <class Unsigned, class Key>
+[[gnu::target("avx2")]] Unsigned largest_with_avx2(const Key* keys, std::size_t count) {
+  return largest_of<Unsigned>(keys, count);
+}
+#endif
+
 }  // namespace
 
 template <class Key>
 std::uint64_t largest_key(const Key* keys, std::size_t count) {
   using Unsigned = std::make_unsigned_t<Key>;
-  Unsigned largest = 0;
-  for (std::size_t k = 0; k < count; ++k)
-    largest = std::max(largest, static_cast<Unsigned>(keys[k]));
+#if defined(__x86_64__) && defined(__GNUC__)
+  const Unsigned largest = __builtin_cpu_supports("avx2") ? largest_with_avx2<Unsigned>(keys, count)
+                                                          : largest_of<Unsigned>(keys, count);
+#else
+  const auto largest = largest_of<Unsigned>(keys, count);
+#endif
   // sign-extended, as learners do
   return static_cast<std::uint64_t>(std::int64_t{static_cast<Key>(largest)});
 }

@@ -1,11 +1,16 @@
-// VW text: `[label [importance]] ['tag]|namespace[:weight] feature[:value] ... |namespace ...`.
+// VW text: `[label [importance [0]]] ['tag]|namespace[:weight] feature[:value] ... |namespace ...`.
+// The name of a feature with a value may be missing: it is then the number of such features before
+// it in its namespace, as in VW.
 //
 // vw::key_of() defines the key of a feature. Interactions are made when a row is complete, from the
 // features before folding and merging.
 #include "thresher/io/vw.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <string>
 #include <unordered_set>
@@ -31,6 +36,8 @@ using vw::end_of_name, vw::ends;
 constexpr std::size_t room_for(std::size_t bytes) { return bytes / 2 + 10; }
 
 constexpr std::size_t most_spaces = 1000;  // whose names are reported
+
+constexpr bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
 template <class Real>
 constexpr std::string_view too_large =
@@ -132,14 +139,19 @@ class Vw final : public Parser {
         while (is_blank(*p)) ++p;
         return *p == '|' || fail(p, "'|' after the tag");
       }
-      if (numbers == 2) return fail(first, "'|' or a tag");
+      if (numbers == 3) return fail(first, "'|' or a tag");
       const char* q = first;
-      double& number = numbers == 0 ? head.label : head.weight;
+      double initial = 0;
+      double& number = numbers == 0 ? head.label : numbers == 1 ? head.weight : initial;
       const Number status = parse_double(q, number);
       if (status == Number::too_large) return fail(first, "a number below 1.8e308");
       if (status == Number::none)
-        return fail(first, numbers == 0 ? "a label or '|'" : "an importance weight or '|'");
+        return fail(first, numbers == 0   ? "a label or '|'"
+                           : numbers == 1 ? "an importance weight or '|'"
+                                          : "'|' or a tag");
       if (q != p) return fail(q, "a blank after the number");
+      if (numbers == 2 && initial != 0)
+        return fail(first, "no initial prediction other than 0, '|' or a tag");
       if (numbers == 1 && number < 0) return fail(first, "an importance weight of at least 0");
     }
   }
@@ -189,7 +201,7 @@ class Vw final : public Parser {
       }
       const char* const first = p;
       p = end_of_name(p);
-      const std::string_view name(first, static_cast<std::size_t>(p - first));
+      std::string_view name(first, static_cast<std::size_t>(p - first));
       auto value = static_cast<Real>(weight);
       if (*p == ' ' && p != first) [[likely]] {
         ++p;  // usual case: the processor predicts it, and parses the next name at the same time
@@ -197,12 +209,16 @@ class Vw final : public Parser {
         ++p;
         if (name.empty()) continue;
       } else if (*p == ':') {
-        if (name.empty()) return fail(p, "a feature's name");
+        if (name.empty()) name = nameless(hash_.next_nameless());
         const char* const begin = ++p;
         double number;
         if (!parse_short(p, number)) {
           const Number status = parse_double(p, number);
-          if (status == Number::none) return fail(begin, "a finite number");
+          if (status == Number::none) {
+            complaint = complain(begin, "a finite number");
+            if (is_letter(*begin)) complaint.what += "; a word belongs to the name: color=red";
+            return false;
+          }
           if (status == Number::too_large) return fail(begin, "a number below 1.8e308");
         }
         if (*p == ' ') [[likely]]
@@ -224,6 +240,15 @@ class Vw final : public Parser {
     }
     at = p;
     return true;
+  }
+
+  // The name of a feature that has only a value. It stays valid as long as the parser.
+  std::string_view nameless(std::size_t number) {
+    while (number >= numbers_.size()) {
+      Digits& text = numbers_.emplace_back();
+      std::to_chars(text.data(), text.data() + text.size(), numbers_.size() - 1);
+    }
+    return numbers_[number].data();
   }
 
   // Records what feature names and interactions need.
@@ -325,6 +350,9 @@ class Vw final : public Parser {
   bool vectors_;     // and AVX-512
   PrefixHash hash_;  // hashes names in the current namespace
   char letter_ = ' ';
+  // Numbers as names. PrefixHash reads 16 bytes of a name.
+  using Digits = std::array<char, 24>;
+  std::deque<Digits> numbers_;
   std::vector<Term> terms_;
   std::vector<std::string> spaces_;  // of the current row
   std::unordered_set<std::string> seen_spaces_;

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 KINDS = ("number", "truth", "string", "text")  # kinds of table columns
 NEWER = (  # options that version 0.1.0 did not have
     *("header", "columns", "delimiter", "encoding", "quotes", "label_separator"),
-    *("missing", "dates"),
+    *("missing", "dates", "unlabelled"),
 )
 MISSING = ("error", "zero", "indicator")  # what missing cells of tables are
+UNLABELLED = ("error", "skip")  # what training rows without a label are
 
 
 class Stopped(KeyboardInterrupt):
@@ -44,6 +45,7 @@ class ReadOptions:
     kinds: tuple[tuple[str, str], ...] = ()
     threads: int | None = None
     on_bad_line: str = "error"
+    unlabelled: str = "error"
     labelled: bool = True
     header: bool | None = None
     columns: tuple[str, ...] = ()
@@ -92,6 +94,10 @@ class ReadOptions:
         if self.missing not in (None, *MISSING):
             raise ParameterError(
                 parameter="missing", value=self.missing, allowed=f"one of {', '.join(MISSING)}"
+            )
+        if self.unlabelled not in UNLABELLED:
+            raise ParameterError(
+                parameter="unlabelled", value=self.unlabelled, allowed="error or skip"
             )
         if self.dates not in (None, "parts"):
             raise ParameterError(parameter="dates", value=self.dates, allowed="'parts'")

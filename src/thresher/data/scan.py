@@ -30,6 +30,7 @@ def scan(
     kinds: Mapping[str, str] | None = None,
     threads: int | None = None,
     on_bad_line: str = "error",
+    unlabelled: str = "error",
     labelled: bool = True,
     scale: str | None = None,
     header: bool | None = None,
@@ -88,6 +89,9 @@ def scan(
         What to do with a line that cannot be parsed: ``"error"``, ``"skip"``, or
         ``"quarantine=FILE"``, which copies the line to a file. For training, a row without a label
         is such a line.
+    unlabelled : {"error", "skip"}
+        What to do with a row without a label when training: "skip" leaves it out, whatever
+        `on_bad_line` is, and does not count it as a bad line.
     labelled : bool
         Whether rows of tables have labels. False for rows to predict: columns of labels and
         weights, and columns to ignore, may be missing, and are not read.
@@ -154,6 +158,7 @@ def scan(
         kinds=kinds,
         threads=threads,
         on_bad_line=on_bad_line,
+        unlabelled=unlabelled,
         labelled=labelled,
         header=header,
         columns=columns,

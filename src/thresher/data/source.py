@@ -196,7 +196,9 @@ class Source:
         self._reads += 1
         first = 0 if after is None else after.file
         raw = sum(part.size or 0 for part in self.parts[:first])
-        labelled = labelled and self.reading.labelled and self.reading.keeps_going
+        labelled = labelled and self.reading.labelled
+        skips = labelled and self.reading.unlabelled == "skip"
+        labelled = labelled and self.reading.keeps_going and not skips
         given = {**kinds, **dict(self.reading.kinds)} if kinds else None
         wanted = BlockRequest(dtype, names, order, given, labelled)
         for part in self.parts[:first]:
@@ -215,8 +217,8 @@ class Source:
                     self.namespaces.add(block.native.spaces)
                 if block.native.sketch:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
-                if labelled and not self.multilabel:
-                    block = without_unlabelled(block, self.bad_lines)
+                if (labelled or skips) and not self.multilabel:
+                    block = without_unlabelled(block, None if skips else self.bad_lines)
                 yield replace(block, raw=raw + block.raw) if raw else block
                 self._check_stop()
             raw += part.size or 0
@@ -314,6 +316,7 @@ class Source:
         reading = self.settled().plain()
         for name in ("threads", "on_bad_line", "labelled", "shuffle_buffer"):
             reading.pop(name)
+        reading.pop("unlabelled", None)
         for name in ("interactions", "text", "ignore", "columns"):
             if name in reading:
                 reading[name] = json.dumps(reading[name]) if reading[name] else ""

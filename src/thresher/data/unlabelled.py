@@ -1,4 +1,4 @@
-"""Leaves out rows without a label, as bad lines."""
+"""Leaves out rows without a label, as bad lines or silently."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from thresher.data.paths import can_reopen
 __all__ = ["without_unlabelled"]
 
 
-def without_unlabelled(block: Block, bad_lines: BadLines) -> Block:
-    """Return the rows of a block that have a label; count the others as bad lines.
+def without_unlabelled(block: Block, bad_lines: BadLines | None) -> Block:
+    """Return the rows of a block that have a label.
 
     Parameters
     ----------
     block : Block
         Rows with one label each.
-    bad_lines : BadLines
+    bad_lines : BadLines or None
+        Counts the other rows as bad lines, if it is given.
     """
     if block.labels is None or not (none := missing_labels(block.labels)).any():
         return block
@@ -32,11 +33,8 @@ def without_unlabelled(block: Block, bad_lines: BadLines) -> Block:
     lines = block.lines
     if lines is None:
         lines = np.array([native.line(row) for row in range(block.rows)], np.int64)
-    copied = bad_lines.policy == "quarantine"
-    texts = _texts(block, lines[none]) if copied else [b""] * int(none.sum())
-    for row, text in zip(np.flatnonzero(none).tolist(), texts, strict=True):
-        what = f"{block.label_place(row)}: the row has no label" if bad_lines.first is None else ""
-        bad_lines.add(block.end.file, int(lines[row]), what, text)
+    if bad_lines is not None:
+        _count(block, lines, none, bad_lines)
     keep = np.flatnonzero(~none)
     starts = np.asarray(native.starts).astype(np.int64)
     sizes = np.diff(starts)[keep]
@@ -57,6 +55,17 @@ def without_unlabelled(block: Block, bad_lines: BadLines) -> Block:
     )
     words = None if block.words is None else block.words[keep]
     return replace(block, native=made, words=words, lines=lines[keep])
+
+
+def _count(
+    block: Block, lines: NDArray[np.int64], none: NDArray[np.bool_], bad_lines: BadLines
+) -> None:
+    """Count rows as bad lines."""
+    copied = bad_lines.policy == "quarantine"
+    texts = _texts(block, lines[none]) if copied else [b""] * int(none.sum())
+    for row, text in zip(np.flatnonzero(none).tolist(), texts, strict=True):
+        what = f"{block.label_place(row)}: the row has no label" if bad_lines.first is None else ""
+        bad_lines.add(block.end.file, int(lines[row]), what, text)
 
 
 def _texts(block: Block, lines: NDArray[np.int64]) -> list[bytes]:

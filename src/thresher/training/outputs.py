@@ -70,8 +70,8 @@ class Outputs(ABC):
         `paused` is called for a separate output whose learner has paused; it returns whether the
         output has stopped learning for good.
         `row` is the number of the block's first row, counted from the first row of the pass.
-        If a row is bad, all outputs have learned the rows before it, and no others. If one of
-        several outputs diverges, they may have learned different rows.
+        If a row is bad, all outputs have learned the rows before it, and no others. If outputs
+        diverge, the others have learned all rows.
         """
 
     @abstractmethod

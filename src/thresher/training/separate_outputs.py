@@ -88,16 +88,24 @@ class SeparateOutputs(Outputs):
         paused: Paused = None,
         row: int = 0,
     ) -> None:
-        """Learn, `n_jobs` outputs at a time; on Ctrl-C, all outputs finish these rows first."""
+        """Learn, `n_jobs` outputs at a time; on Ctrl-C, all outputs finish these rows first.
+
+        If outputs diverge, the others finish the rows; then the error of the first one is raised.
+        """
         much = self.scale is None and (last - first) * len(self) >= _MUCH
         threads = min(threads_of(self.n_jobs), len(self)) if much else 1
         reached, lock = [first] * len(self), Lock()
+        diverged: dict[int, _core.DivergenceError] = {}
 
         def advance(output: int, last: int) -> None:
             learner, rows = self.learners[output], batch if threads < 2 else batch.copy()
-            if reached[output] < last and output not in self.full:
+
+            def goes_on() -> bool:
+                return reached[output] < last and output not in self.full | diverged.keys()
+
+            if goes_on():
                 rows.set_targets(targets[output], weights)
-            while reached[output] < last and output not in self.full:
+            while goes_on():
                 begin, before = reached[output], learner.steps
                 scale, end = self.scale, last
                 if scale is not None:
@@ -107,12 +115,14 @@ class SeparateOutputs(Outputs):
                     rows.set_targets(made.labels.ravel(), weights, made.units.ravel())
                 try:
                     learner.learn(rows, order, begin, end)
+                except _core.DivergenceError as error:
+                    diverged[output] = error
                 finally:
                     reached[output] += learner.steps - before
                     if scale is not None and reached[output] < end:  # only rows learned count
                         scale.table = kept
                         scale.standardise(*given, reached[output])
-                if learner.paused and paused is not None:
+                if output not in diverged and learner.paused and paused is not None:
                     with lock:
                         if paused(output, learner):
                             self.full.add(output)
@@ -128,6 +138,8 @@ class SeparateOutputs(Outputs):
         except KeyboardInterrupt:
             all_to(last)
             raise
+        if diverged:
+            raise diverged[min(diverged)]
 
     def predict(
         self, batch: _core.Batch, average: bool = False, rows: Order = None

@@ -98,6 +98,16 @@ OnBadLine = Annotated[
         rich_help_panel=READING,
     ),
 ]
+Unlabelled = Annotated[
+    str,
+    typer.Option(
+        "--unlabelled",
+        metavar="POLICY",
+        help="What to do with a training row without a label. error: a malformed line; skip: leave "
+        "it out, as VW does.",
+        rich_help_panel=READING,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings.", rich_help_panel=RESULT)]
 Json = Annotated[
     bool,
@@ -246,6 +256,7 @@ def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
     names = (
         *("format", "bits", "zero_based", "interactions", "multilabel", "label", "weight"),
         *("text", "ngrams", "ignore", "threads", "on_bad_line", "missing", "dates"),
+        "unlabelled",
         *("header", "delimiter", "encoding", "quotes", "label_separator"),
     )
     found = {

@@ -23,6 +23,7 @@ from thresher.cli.options.arguments import (
     Quiet,
     Seed,
     Threads,
+    Unlabelled,
     ZeroBased,
     reading_of,
 )
@@ -146,6 +147,7 @@ def compare(
     encoding: Encoding = None,
     quotes: Quotes = None,
     on_bad_line: OnBadLine = "error",
+    unlabelled: Unlabelled = "error",
     checkpoint: Annotated[
         str | None,
         typer.Option(

@@ -29,6 +29,7 @@ from thresher.cli.options.arguments import (
     ShuffleBuffer,
     Store,
     Threads,
+    Unlabelled,
     ZeroBased,
     checkpoint_option,
     every_option,
@@ -183,6 +184,7 @@ def train(
     encoding: Encoding = None,
     quotes: Quotes = None,
     on_bad_line: OnBadLine = "error",
+    unlabelled: Unlabelled = "error",
     cache: Cache = None,
     checkpoint: Annotated[
         str | None,

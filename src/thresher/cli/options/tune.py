@@ -31,6 +31,7 @@ from thresher.cli.options.arguments import (
     ShuffleBlocks,
     ShuffleBuffer,
     Threads,
+    Unlabelled,
     ZeroBased,
     checkpoint_option,
     every_option,
@@ -179,6 +180,7 @@ def tune(
     encoding: Encoding = None,
     quotes: Quotes = None,
     on_bad_line: OnBadLine = "error",
+    unlabelled: Unlabelled = "error",
     cache: Cache = None,
     checkpoint: Annotated[
         str | None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from thresher.cli.render.help import OptionHelp, options_of, rules_of
 from thresher.data.formats import FORMATS
+from thresher.data.read_options import UNLABELLED
 from thresher.data.writing import WRITTEN
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, SKLEARN_NAMES
 from thresher.rules import RULES
@@ -23,6 +24,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "--rules": tuple(RULES),
     "--store": ("auto", "dense", "hashed", "nonzero"),
     "--on-bad-line": ("error", "skip", "quarantine="),
+    "--unlabelled": UNLABELLED,
     "--as": ("label", "probability", "raw"),
     "--choose": ("best", "sparsest"),
     "--task": ("auto", "classification", "regression"),

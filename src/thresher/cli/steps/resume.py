@@ -14,7 +14,7 @@ from thresher.training import checkpoint as checkpoints
 _READING = (
     "format", "bits", "zero_based", "multilabel", "interactions", "label", "weight", "text",
     "ngrams", "ignore", "on_bad_line", "header", "columns", "delimiter", "encoding", "quotes",
-    "label_separator", "missing", "dates", "shuffle_buffer",
+    "label_separator", "missing", "dates", "unlabelled", "shuffle_buffer",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from thresher._version import __version__
+from thresher.distributed.ray.helpers import helpers_of_this_process
 from thresher.errors import ClusterError, ParameterError, setting
 
 T = TypeVar("T")
@@ -89,6 +90,7 @@ class Cluster:
         self._started, self._connected = started, connected
         self.executors = 0
         self._checked: set[str | None] = set()  # folders
+        self.helpers = helpers_of_this_process() if started else {}
 
     @classmethod
     def connect(

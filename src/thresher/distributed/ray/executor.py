@@ -20,12 +20,14 @@ from thresher.distributed.engine.executor import Executor, HostCalls, PiecesMove
 from thresher.distributed.engine.folder import CheckpointFolder
 from thresher.distributed.engine.pieces import MessagesLost, Mode, PiecesMissing
 from thresher.distributed.ray.cluster import Cluster, RemoteError, brief, imported
+from thresher.distributed.ray.helpers import first_ended
 from thresher.distributed.ray.worker import Worker
 from thresher.errors import ClusterError, Words, setting
 
 _DEATHS = 3  # of one worker in the same step
 _START_SECONDS = 60.0  # in which workers must start
 _PAUSE = 0.2  # seconds between two checks of a lost worker
+_CHECK = 2.0  # seconds between two checks of Ray's own processes
 
 
 @dataclass
@@ -183,13 +185,24 @@ class RayExecutor(Executor):
 
     def _finished(self, running: dict[Any, PendingCall], timeout: float | None) -> list[Any]:
         """Wait until calls return, or until the timeout; return their references."""
+        self._check_helpers()
         if not running:
             time.sleep(_PAUSE)
             return []
+        timeout = _CHECK if timeout is None else timeout
         ready, rest = self._ray.wait(list(running), num_returns=1, timeout=timeout)
         if ready and rest:
             ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         return list(ready)
+
+    def _check_helpers(self) -> None:
+        """Raise ClusterError if Ray has lost a process of its own; soon it ends this one."""
+        if (lost := first_ended(self._cluster.helpers)) is not None:
+            raise ClusterError(
+                f"Ray's process {lost} has ended on this machine, for example because there was "
+                "too little memory",
+                hint=self._resume(),
+            )
 
     # ---- lost workers ----------------------------------------------------------------------------
 
