@@ -94,7 +94,7 @@ def tell_asv(file: Path, kept: dict[str, Any]) -> None:
     asv = [str(python), "-m", "asv"]
     config = ["--config", str(ROOT / "asv.conf.json")]
     command(*asv, "machine", *config, "--yes", "--machine", name, **env)
-    commit = git("rev-parse", "HEAD")
+    commit = git("rev-parse", kept["commit"])
     here = ["--python=same", "--set-commit-hash", commit, "--machine", name]
     command(*asv, "run", *config, *here, "--quick", **env)
     for written in (ASV_RESULTS / name).glob(f"{commit[:8]}-existing-*.json"):
