@@ -107,3 +107,18 @@ def test_branches_that_no_test_takes_are_listed() -> None:
     python = {"files": {"src/thresher/a.py": {"missing_branches": [[5, 7]]}}}
     expected = ["cpp/a.cpp:3", "src/thresher/a.py:5 to 7"]
     assert list(coverage_of_tests.untaken(branches, python)) == expected
+
+
+def test_the_report_counts_faults_that_are_not_all(tmp_path: Path) -> None:
+    point = {"operation": "save", "fault": "disk full, once", "n": 3, "wrong": ["exit code 2"]}
+    found = {"points": 900, "wrong": 5, "known": 4, "unfinished": 2, "failures": [point]}
+    operations = {"save": {"faults": {str(number): {} for number in range(8)}}}
+    (tmp_path / "faults.json").write_text(json.dumps({**found, "operations": operations}))
+    assert report.write(tmp_path, tmp_path / "page.md") == 1
+    text = (tmp_path / "page.md").read_text()
+    assert "| 900 | 1 |" in text
+    assert "At 4 more points, nanobind" in text
+    assert "2 of 8 pairs of an operation and a\nfault have calls that were not tried" in text
+    assert "`save, disk full, once, call 3: ['exit code 2']`" in text
+    records.start_again(tmp_path)
+    assert records.read("faults", tmp_path) is None
