@@ -346,7 +346,7 @@ def test_the_page_has_all_rules_and_the_protocol_and_needs_no_network(everything
         assert row.title in html
         assert all(name in html for name, value in row.chosen.items() if value is not None)
     for words in (
-        "3 folds",
+        "2 folds",
         "3 of the training rows",
         "SHA-256",
         "drawn at random, a share of 0.25",
