@@ -138,14 +138,14 @@ def test_a_killed_command_can_be_resumed(ray_nodes, long_shards, tmp_path, how):
             event = json.loads(process.stdout.readline())
             stage = event.get("stage", stage)
         process.send_signal(how)
-        _, said = process.communicate(timeout=40)
+        _, said = process.communicate(timeout=100)
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert "--resume continues from it" in said
     assert not (tmp_path / "model").exists()
     for model, more in (("model", (*cluster, "--resume")), ("alone", ("--workers", "0"))):
         with train(tmp_path / model, *more) as process:
-            out, said = process.communicate(timeout=40)
+            out, said = process.communicate(timeout=100)
         assert process.returncode == 0, said
         stages = [json.loads(line).get("stage") for line in out.splitlines()]
         first = next(stage for stage in stages if stage)
