@@ -207,7 +207,7 @@ sanitize: .venv-sanitize/.installed
 	$(UNDER_SANITIZE) -m pytest $(PYTEST_ARGS)
 
 # Readers, lanes, teams, stabilized paths, predictions, and a script of threads. The reports are in
-# files, because pytest captures what a process prints.
+# files, because pytest captures what a process prints. A forked process may start threads.
 RACE_TESTS := tests/io/test_corpus.py tests/io/test_reader.py tests/io/test_cache.py \
   tests/training/test_lane_outputs.py tests/training/test_lane_team.py \
   tests/training/test_threads_of_outputs.py tests/core/test_stabilized.py \
@@ -215,7 +215,7 @@ RACE_TESTS := tests/io/test_corpus.py tests/io/test_reader.py tests/io/test_cach
   tests/reliability/test_reliability.py::test_threads_do_not_change_results
 RACES := $(CURDIR)/build/race/report
 UNDER_RACE = $(call preload,libtsan.so) PYTHONMALLOC=malloc \
-  TSAN_OPTIONS="log_path=$(RACES) exitcode=0" $(CURDIR)/.venv-race/bin/python
+  TSAN_OPTIONS="log_path=$(RACES) exitcode=0 die_after_fork=0" $(CURDIR)/.venv-race/bin/python
 
 race: .venv-race/.installed
 	@rm -f $(RACES).*

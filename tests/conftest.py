@@ -8,16 +8,17 @@ from support.clusters import ray_home, ray_nodes, shared_nodes, time_limit  # no
 
 ROOT = Path(__file__).resolve().parent.parent
 
-settings.register_profile("ci", derandomize=True, max_examples=25, deadline=None)
+settings.register_profile("ci", derandomize=True, max_examples=10, deadline=None)
 settings.register_profile("soak", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Run all tests of files test_*_ray.py in one process, so that there is one Ray cluster.
+    """Run the tests of a file in one process, in order, so that its fixtures are made once.
 
-    The mark `xdist_group` has no effect since pytest 9.2: xdist 3.8 cannot change the ids of tests.
+    All files test_*_ray.py run in one process, so that there is one Ray cluster. The mark
+    `xdist_group` has no effect since pytest 9.2: xdist 3.8 cannot change the ids of tests.
     """
     if config.getvalue("dist") != "loadgroup":
         return None
@@ -25,9 +26,19 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "ray" if nodeid.partition("::")[0].endswith("_ray.py") else nodeid
+            return "ray" if _is_on_ray(nodeid) else nodeid.partition("::")[0]
 
+    config.option.loadscopereorder = False  # else files with many tests would be the first
     return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the tests on Ray: they take long, and mostly wait."""
+    items.sort(key=lambda item: not _is_on_ray(item.nodeid))
+
+
+def _is_on_ray(nodeid):
+    return nodeid.partition("::")[0].endswith("_ray.py")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 // Text readers, and the hashes that make keys, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cstring>
@@ -12,6 +11,7 @@
 
 #include "arrays.hpp"
 #include "casters.hpp"
+#include "gil.hpp"
 #include "thresher/io/hash.hpp"
 #include "thresher/io/hash_strings.hpp"
 #include "thresher/io/reader.hpp"
@@ -69,6 +69,20 @@ class PythonBytes final : public io::ByteSource {
   if (exception.is_valid())
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
+}
+
+// Returns a pointer that keeps the Python object of `held` alive. The converter of nanobind ends
+// the process if there is no memory; this throws.
+template <class T>
+std::shared_ptr<T> shared_with_python(T* held) {
+  if (!held) return nullptr;
+  const nb::object owner = nb::find(*held);
+  owner.inc_ref();
+  return {held, [object = owner.ptr()](T*) noexcept {
+            if (!can_take_gil()) return;  // Python is ending, and frees it
+            const GilAcquire gil;
+            Py_DECREF(object);
+          }};
 }
 
 // A reader that waits without the GIL, because its workers may need it. While it waits, it
@@ -260,11 +274,10 @@ void bind_readers(nb::module_& m) {
           [](PythonReader* self, nb::object source, const std::string& format,
              std::optional<std::string> path, const std::string& dtype, int bits, bool zero_based,
              bool multilabel, const std::vector<nb::bytes>& interactions, bool names,
-             bool names_again, std::shared_ptr<io::KeySet> wanted,
-             std::shared_ptr<io::FirstNames> first, bool sketch, bool keep_going, int threads,
-             std::uint64_t offset, std::uint64_t first_line, std::size_t block_bytes,
-             std::size_t max_line, nb::object waiting, std::optional<std::uint64_t> end,
-             const std::string& level) {
+             bool names_again, io::KeySet* wanted, io::FirstNames* first_names, bool sketch,
+             bool keep_going, int threads, std::uint64_t offset, std::uint64_t first_line,
+             std::size_t block_bytes, std::size_t max_line, nb::object waiting,
+             std::optional<std::uint64_t> end, const std::string& level) {
             io::Options options;
             if (dtype != "float32" && dtype != "float64")
               throw std::invalid_argument("dtype must be float32 or float64");
@@ -277,11 +290,12 @@ void bind_readers(nb::module_& m) {
                 throw std::invalid_argument("interactions must be pairs of letters");
               options.interactions.push_back({pair.c_str()[0], pair.c_str()[1]});
             }
+            std::shared_ptr<io::FirstNames> first = shared_with_python(first_names);
             if (first && (names || names_again || wanted))
               throw std::invalid_argument("give only one of names, names_again, wanted and first");
             options.names = names || names_again || wanted, options.names_again = names_again,
             options.sketch = sketch, options.first = first;
-            options.wanted = std::move(wanted);
+            options.wanted = shared_with_python(wanted);
             options.keep_going = keep_going;
             options.level = level;
             const io::Reading reading{threads,     offset,   first_line,

@@ -1,6 +1,7 @@
 """`thresher discover`: files, pipes, bad options, interruptions, and what is written."""
 
 import csv
+import itertools
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import pytest
 import thresher
 from support.files import THRESHER, called, svmlight, vw
 from support.pages import parsed, section
+from support.slices import sliced
 from thresher.data.source import Source
 
 RNG = np.random.default_rng(0)
@@ -302,8 +304,10 @@ def test_no_file_is_written_if_one_cannot_be_written(folder, tmp_path):
 # ---- interruptions -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [["--form", "joint"], ["--shuffle"]])
-@pytest.mark.parametrize("reading", [1, 2])
+@pytest.mark.parametrize(
+    ("reading", "options"),
+    sliced(itertools.product([1, 2], [["--form", "joint"], ["--shuffle"]]), 0, 3),
+)
 def test_ctrl_c_writes_a_checkpoint_and_resume_gives_the_same(
     folder, tmp_path, monkeypatch, options, reading
 ):
@@ -354,7 +358,7 @@ def test_ctrl_c_while_names_are_read(folder, tmp_path, monkeypatch):
     assert kept.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", sliced([signal.SIGINT, signal.SIGTERM], 0))
 def test_a_signal_while_waiting_for_a_pipe(folder, tmp_path, number):
     rows = (folder / "rows.vw").read_bytes() * 100
     kept = tmp_path / "run.checkpoint"

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from support.files import THRESHER, called, svmlight
+from support.slices import sliced
 
 ROWS = "1 1:1 2:0.5\n-1 2:1\n" * 200_000
 
@@ -34,7 +35,7 @@ def started(model, ignored=()):
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", sliced([signal.SIGTERM, signal.SIGHUP], 1))
 def test_a_signal_writes_a_checkpoint(tmp_path, number):
     model = tmp_path / "m.thresher"
     process = started(model)

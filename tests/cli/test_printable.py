@@ -6,6 +6,7 @@ import unicodedata
 import numpy as np
 import pytest
 
+from support.files import called
 from support.terminals import on_pipe, on_terminal
 from thresher import FTRLClassifier
 from thresher.model.model import Model
@@ -28,7 +29,18 @@ def dangerous(found):
     return sorted({c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")})
 
 
-@pytest.fixture(params=[on_pipe, on_terminal], ids=["pipe", "terminal"])
+def in_process(*arguments):
+    """Run a command as on a pipe, but in this process, which is faster."""
+    done = called(*arguments, code=None)
+    return done.returncode, (done.stdout + done.stderr).encode()
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(in_process, id="pipe"),
+        pytest.param(on_terminal, id="terminal", marks=pytest.mark.soak),
+    ]
+)
 def run(request):
     return request.param
 
@@ -78,6 +90,20 @@ def test_every_character_is_escaped():
 def test_inspect(folder, run, more):
     code, found = run("inspect", folder / "model.thresher", *more)
     assert code == bool(more)
+    assert not dangerous(found)
+    assert rb"\x1b" in found
+
+
+@pytest.mark.parametrize("command", ["inspect", "look", "train"])
+def test_a_terminal(folder, tmp_path, command):
+    """A part of the commands; the mark `soak` has all of them on a terminal."""
+    model = tmp_path / f"model{TITLE}"
+    arguments = {
+        "inspect": [folder / "model.thresher"],
+        "look": [folder / "bad.csv"],
+        "train": [folder / "rows.csv", "--label", f"label{TITLE}", "-m", model],
+    }
+    _, found = on_terminal(command, *arguments[command])
     assert not dangerous(found)
     assert rb"\x1b" in found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import thresher
 from support.comparisons import plain, problem
+from support.slices import sliced
 from thresher import DataError, ParameterError
 from thresher.comparison import CANDIDATES, Comparison
 from thresher.comparison.measures import error_of, measured
@@ -37,6 +39,7 @@ def test_the_best_estimator_has_the_least_error_over_folds():
     assert np.mean(best.predict(X) == labels) > 0.7
 
 
+@pytest.mark.soak  # the others take a part of the rules
 def test_every_rule_has_a_model():
     X, y = problem()
     found = thresher.compare(X, y, orders=1, folds=2)
@@ -48,8 +51,10 @@ def test_every_rule_has_a_model():
     assert by_name.feature_names_in_[1] == "f1"
 
 
-@pytest.mark.parametrize("scale", [None, "unit-norm", "variance"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("scale", "weighted"),
+    sliced(itertools.product([None, "unit-norm", "variance"], [False, True]), 2, 5),
+)
 def test_models_take_rows_and_give_numbers_as_given(scale, weighted):
     """Neither the scaling of rows nor the standardising of labels shows."""
     rng = np.random.default_rng(1)
@@ -175,7 +180,9 @@ def test_weights_count_in_training_and_on_test_rows():
     assert unweighted.cv_error != row.cv_error
 
 
-@pytest.mark.parametrize("rule", ["ftrl", "coordinate-descent", "l1-logistic", "stabilized-paper"])
+@pytest.mark.parametrize(
+    "rule", sliced(["ftrl", "coordinate-descent", "l1-logistic", "stabilized-paper"], 0, 2)
+)
 def test_weights_count_in_cross_validation(rule):
     """Rows of weight 0 have no influence on the error over folds, wherever they are."""
     X, y = problem()

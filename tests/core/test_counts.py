@@ -41,7 +41,7 @@ def made(store: str, dtype: str, params: dict[str, Any]) -> _core.Learner:
     return learner("truncated_gradient", WIDTH, store=store, dtype=dtype, eta0=0.3, **params)
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples)
 @given(seed=st.integers(0, 5), store=STORES, dtype=DTYPES, params=PARAMS)
 def test_the_count_equals_a_recount_also_after_resuming(seed, store, dtype, params):
     """Each pass in parts, and from a state, has the bits of an uninterrupted run."""
@@ -61,7 +61,7 @@ def test_the_count_equals_a_recount_also_after_resuming(seed, store, dtype, para
         parts.next_pass()
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples)
 @given(seed=st.integers(0, 5), dtype=DTYPES, params=PARAMS)
 def test_both_stores_have_the_same_bits(seed, dtype, params):
     found = []

@@ -58,7 +58,7 @@ def made_for(form: str, task: str, rows: Rows, **options: Any) -> _core.Discover
 # ---- the oracle ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=max(30, settings.default.max_examples))
+@settings(max_examples=settings.default.max_examples)
 @given(
     data=st.data(),
     task=st.sampled_from(TASKS),

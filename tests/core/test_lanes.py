@@ -53,7 +53,7 @@ def cases(draw: Any) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=max(100, settings.default.max_examples))
+@settings(max_examples=4 * settings.default.max_examples)
 @given(cases())
 def test_a_lane_equals_a_separate_model(case: dict[str, Any]) -> None:
     rule, dtype, store, rng = case["rule"], case["dtype"], case["store"], case["rng"]

@@ -30,7 +30,7 @@ WEIGHTS = {
 }
 
 
-@settings(max_examples=max(50, settings.default.max_examples // 2))
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     data=st.data(),
     loss=st.sampled_from(LOSSES),
@@ -112,7 +112,7 @@ def test_all_instruction_sets_give_the_same_bits(loss: str, lanes: int, dtype: s
 @given(
     seed=st.integers(0, 2**20), store=STORES, outputs=st.integers(2, 9), clocks=st.integers(1, 2)
 )
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples)
 def test_outputs_that_learn_together_equal_single_ones(
     lanes: int, dtype: str, seed: int, store: str, outputs: int, clocks: int
 ) -> None:

@@ -63,7 +63,7 @@ def problem(rows: int, width: int, informative: int, share: float = 0.5, seed: i
     return Stream(X, np.where(scores > np.quantile(scores, 1 - share), 1.0, -1.0), None, [])
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples)
 @given(data=st.data(), loss=st.sampled_from(["logistic", "hinge"]), jobs=st.integers(1, 3))
 def test_core_equals_oracle_for_any_rows(data: st.DataObject, loss: str, jobs: int) -> None:
     """Also for one class, one row, empty rows and columns, and weights."""

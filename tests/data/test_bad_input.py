@@ -370,7 +370,7 @@ print("intact", flush=True)
     ("name", "cuts", "warm_start"),
     [
         ("TruncatedGradientClassifier", "0.0", True),
-        ("FTRLClassifier", "-0.5, 0.5", False),
+        pytest.param("FTRLClassifier", "-0.5, 0.5", False, marks=pytest.mark.soak),
     ],
 )
 def test_ctrl_c_in_the_middle_of_fit(name: str, cuts: str, warm_start: bool) -> None:

@@ -169,8 +169,15 @@ def test_labels_and_weights_of_any_layout() -> None:
     np.testing.assert_array_equal(listed.coef_, reference)
 
 
-@pytest.mark.parametrize("store", ["dense", "hashed"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-4)])
+@pytest.mark.parametrize(
+    ("store", "dtype", "tolerance"),
+    [
+        ("hashed", "float32", 1e-4),
+        pytest.param("hashed", "float64", 1e-10, marks=pytest.mark.soak),
+        pytest.param("dense", "float32", 1e-4, marks=pytest.mark.soak),
+        pytest.param("dense", "float64", 1e-10, marks=pytest.mark.soak),
+    ],
+)
 def test_row_of_a_million_values(store: str, dtype: str, tolerance: float) -> None:
     width = 1_000_000
     rng = np.random.default_rng(0)

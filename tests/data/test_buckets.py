@@ -58,7 +58,7 @@ def labels_of(source, number=0, shuffle="each", seed=0, after=None):
     return np.concatenate(found).astype(int).tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.integers(1, 700), st.integers(1, 99), st.integers(0, 5), st.booleans())
 def test_every_pass_is_a_permutation_that_blocks_do_not_change(rows, size, seed, disk):
     with pytest.MonkeyPatch.context() as patch:

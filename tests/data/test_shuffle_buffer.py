@@ -37,7 +37,7 @@ def naive(rows, buffer, seed):
     return left + [held[at] for at in order]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     st.integers(1, 300), st.integers(1, 80), st.integers(1, 400), st.integers(0, 3)
 )  # rows, rows of a block, rows of the buffer, seed

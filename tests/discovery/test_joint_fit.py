@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 import thresher
 from support.files import svmlight
+from support.slices import sliced
 from thresher.data.labels import ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
 from thresher.discovery.joint_fit import JointFit, gathered
@@ -83,7 +84,7 @@ def test_only_ratios_of_weights_matter(classifies):
     np.testing.assert_allclose(scaled.wald, once.wald, rtol=1e-9)
 
 
-@pytest.mark.parametrize("classifies", [True, False])
+@pytest.mark.parametrize("classifies", sliced([True, False], 1))
 def test_standard_errors_with_weights_are_those_of_many_samples(classifies):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(500, 1))
@@ -108,8 +109,9 @@ def fitted_again(X, y, classifies, least):
         del kept[int(strength.argmin())]
 
 
-@pytest.mark.parametrize("classifies", [True, False])
-@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize(
+    ("classifies", "outputs"), sliced([(True, 1), (False, 2), (False, 1), (True, 2)], 0, 1)
+)
 def test_one_column_is_dropped_after_the_other(classifies, outputs):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(1500, 10))

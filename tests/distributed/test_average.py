@@ -63,7 +63,7 @@ def test_equal_to_the_oracle(rule: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=max(8, settings.default.max_examples // 3))  # each runs five times
+@settings(max_examples=settings.default.max_examples // 3)  # each runs five times
 @given(data=st.data())
 def test_bits_do_not_depend_on_hosts_stops_and_losses(rule: str, data: st.DataObject) -> None:
     case = data.draw(cases(rule))

@@ -107,6 +107,7 @@ def test_a_node_is_lost_and_another_one_added(ray_nodes, tmp_path):
     assert "lost" in run.notes[0]
 
 
+@pytest.mark.soak
 def test_a_step_that_always_kills_its_worker_is_an_error(ray_nodes, tmp_path, monkeypatch):
     monkeypatch.setattr("thresher.distributed.ray.executor._DEATHS", 2)
     mode = Toy(trouble={"3:2": "die"})
@@ -214,6 +215,7 @@ class Driver(subprocess.Popen):
         return errors
 
 
+@pytest.mark.soak  # tests/distributed has resumed runs in one process
 def test_a_run_whose_driver_was_killed_can_be_resumed(ray_nodes, tmp_path):
     with Driver(ray_nodes.address, tmp_path) as process:
         assert process.end(signal.SIGKILL) == ""
@@ -254,6 +256,7 @@ def test_the_end_of_a_process_of_ray_is_an_error(ray_home, tmp_path, name):
     assert bits(again) == in_process(Toy())
 
 
+@pytest.mark.soak
 def test_a_local_cluster_starts_and_ends_without_output(ray_home, tmp_path):
     with Driver("", tmp_path / "whole", tmp_path / "stopped") as process:
         said = [process.stdout.readline().strip() for _ in range(5)]

@@ -76,7 +76,7 @@ def test_same_bits_as_partial_fit(Estimator, params, count, tmp_path):
         assert equal(one, whole, tmp_path)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=settings.default.max_examples)
 @given(st.lists(ROWS, min_size=1, max_size=12), st.data())
 def test_any_rows_have_the_bits_of_scan(tmp_path_factory, rows, data):
     weights = [[1.0, 0.5, 3.0, 0.0][i % 4] for i in range(len(rows))]

@@ -3,6 +3,9 @@
 PYTHONPATH=tests python -m faults                    writes build/reliability/*.json
 PYTHONPATH=tests python -m faults --only train       operations whose name starts so
 PYTHONPATH=tests python -m faults --slice            a part of each, for `make test`
+PYTHONPATH=tests python -m faults --seconds 600      ends after ten minutes
+
+A later run goes on where the earlier one ended, and tries the points that were wrong again.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from faults import library
+from thresher import __version__
 
 RESULTS = library.ROOT / "build" / "reliability"
 
@@ -28,6 +33,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
     parser.add_argument("--verbose", action="store_true", help="show messages and places")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the JSON files")
+    parser.add_argument("--seconds", type=float, default=1e9, help="when to stop")
+    parser.add_argument("--again", action="store_true", help="forget earlier runs")
     options = parser.parse_args()
     if os.environ.get("LD_PRELOAD") != str(library.BUILT):
         again = [sys.executable, "-m", "faults", *sys.argv[1:]]
@@ -41,16 +48,19 @@ def main() -> int:
 
 
 def _faults(options: argparse.Namespace) -> int:
-    from faults.swept import swept
+    from faults.swept import KEYS, swept
 
-    found = swept(options.only, options.fault, options.slice, options.jobs)
-    _table(found, ("points", "wrong", "known"))
+    folder = options.results / ("slice" if options.slice else "faults")
+    if options.again or options.slice:
+        shutil.rmtree(folder, ignore_errors=True)
+    found = swept(options.only, options.fault, options.slice, options.jobs, folder, options.seconds)
+    _table(found, KEYS)
     for failure in found["failures"]:
         print(f"{failure['operation']}, {failure['fault']} {failure['n']}: {failure['wrong']}")
         if options.verbose:
             print("   ", failure["message"].strip().replace("\n", "\n    "))
             print("   ", " ".join(failure["frames"]))
-    _write(found, options.results / "faults.json")
+    _write({**found, "since": __version__}, options.results / "faults.json")
     return int(found["wrong"] - found["known"])
 
 
@@ -69,14 +79,15 @@ def _power(options: argparse.Namespace) -> int:
             print(f"{name}, power cut after {failure['after']} changes: {failure['wrong']}")
             if options.verbose:
                 print("   ", " ".join(failure["files"]))
-    _write(found, options.results / "power.json")
+    if not options.only:
+        _write({**found, "since": __version__}, options.results / "power.json")
     return int(found["wrong"])
 
 
 def _table(found: dict[str, Any], keys: tuple[str, ...]) -> None:
-    print(f"{'operation':24}", *(f"{key:>9}" for key in keys))
+    print(f"{'operation':24}", *(f"{key:>10}" for key in keys))
     for name, facts in [*found["operations"].items(), ("all", found)]:
-        print(f"{name:24}", *(f"{facts[key]:9,}" for key in keys))
+        print(f"{name:24}", *(f"{facts[key]:10,}" for key in keys))
 
 
 def _write(found: dict[str, Any], file: Path) -> None:

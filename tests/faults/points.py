@@ -21,15 +21,17 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from faults.library import FAULTS, Fault, Library
 from faults.operations import OPERATIONS, Operation, command
+from faults.parts import Part
 from thresher.errors import CacheError, ModelFileError
 
 # Files are written in memory if the system allows it: to wait for a disk at each sync takes long.
@@ -75,18 +77,20 @@ class Point:
     frames: list[str] = field(default_factory=list)
 
 
-def sweep(name: str, kinds: list[str], chosen: slice) -> dict[str, list[Point]]:
-    """Return the points of an operation for each kind of fault: those that were hit.
+def sweep(name: str, parts: Sequence[Part], until: float) -> None:
+    """Try the points of an operation that are due; the parts keep what is found.
 
     Parameters
     ----------
     name : str
         An operation.
-    kinds : list of str
-        Kinds of faults.
-    chosen : slice
-        The calls that fail, counted from 1.
+    parts : sequence of Part
+        One for each fault.
+    until : float
+        No point begins after this time of the monotonic clock.
     """
+    if not any(part.is_due() for part in parts):
+        return
     operation = OPERATIONS[name]
     with tempfile.TemporaryDirectory(prefix="faults-", dir=MEMORY) as place:
         template = Path(os.path.realpath(place), "template")
@@ -97,15 +101,14 @@ def sweep(name: str, kinds: list[str], chosen: slice) -> dict[str, list[Point]]:
         gc.collect()
         gc.freeze()
         Library().share()
-        found: dict[str, list[Point]] = {}
-        for kind in kinds:
-            points = found[kind] = []
-            for n in range(*chosen.indices(sys.maxsize)):
-                point = _point(operation, FAULTS[kind], n, template, reference)
-                if not point.hit:
+        for part in parts:
+            fault = FAULTS[part.fault]
+            for n in part.numbers():
+                if time.monotonic() > until or not part.add(
+                    asdict(_point(operation, fault, n, template, reference))
+                ):
                     break
-                points.append(point)
-    return found
+            part.write()
 
 
 def prepare(operation: Operation, template: Path) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import tempfile
+import time
 import traceback
-from dataclasses import asdict
-from typing import IO, Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401 - imported once, before the processes are forked
@@ -18,87 +17,74 @@ import thresher.cli.app
 import thresher.distributed  # noqa: F401
 from faults.library import FAULTS
 from faults.operations import OPERATIONS
+from faults.parts import Part, is_known
 from faults.points import sweep
 
 SLICE = ("train, 2 threads", "train, quarantine", "convert to parquet", "save", "load", "cluster")
+FEW = (2, 11)  # the calls that fail in a slice
+KEYS = ("points", "wrong", "known", "unfinished")
 
 
-def swept(only: str, fault: str, few: bool, jobs: int) -> dict[str, Any]:
-    """Return the counts of all operations, and the points that were wrong.
+def swept(
+    only: str, fault: str, few: bool, jobs: int, folder: Path, seconds: float
+) -> dict[str, Any]:
+    """Return the counts of all operations, and the points that were wrong; also of earlier runs.
 
     Parameters
     ----------
     only, fault : str
-        Only operations and faults whose names start so.
+        Try only operations and faults whose names start so.
     few : bool
         Try two points of each fault, and only the operations of `SLICE`.
     jobs : int
         Number of processes.
+    folder : Path
+        Where the parts are; those that are there go on.
+    seconds : float
+        No point begins after this time.
     """
-    names = [name for name in (SLICE if few else OPERATIONS) if name.startswith(only)]
-    kinds = [kind for kind in FAULTS if kind.startswith(fault)]
-    results = _in_parallel(names, kinds, slice(2, 20, 9) if few else slice(1, None), jobs)
+    known = SLICE if few else tuple(OPERATIONS)
+    parts = {
+        name: [Part(folder, name, kind, FEW if few else ()) for kind in FAULTS] for name in known
+    }
+    until = time.monotonic() + seconds
+    running: dict[int, str] = {}
+    for name, of in parts.items():
+        chosen = [part for part in of if part.fault.startswith(fault)]
+        if name.startswith(only):
+            if len(running) == jobs:
+                _wait(running)
+            running[_started(name, chosen, until)] = name
+    while running:
+        _wait(running)
     operations, failures = {}, []
-    for name, faults in zip(names, results, strict=True):
-        counts = {kind: _counts(points) for kind, points in faults.items()}
+    for name, of in parts.items():
+        counts = {}
+        for part in of:
+            part.read()
+            counts[part.fault] = part.counts()
+            failures += [
+                {"operation": name, "fault": part.fault, **point}
+                for point in part.wrong()
+                if not is_known(point)
+            ]
         operations[name] = {**_sums(counts), "faults": counts}
-        failures += [
-            {"operation": name, "fault": kind, **point}
-            for kind, points in faults.items()
-            for point in points
-            if point["wrong"]
-        ]
     return {**_sums(operations), "operations": operations, "failures": failures}
 
 
-def _counts(points: list[dict[str, Any]]) -> dict[str, int]:
-    wrong = [point for point in points if point["wrong"]]
-    return {"points": len(points), "wrong": len(wrong), "known": sum(map(_is_known, wrong))}
-
-
-def _is_known(point: dict[str, Any]) -> bool:
-    """Return whether nanobind ended the process: it has no memory for its table of objects.
-
-    Its functions that fill the table may not throw; that cannot be changed from outside.
-    """
-    return point["wrong"] == ["crash: SIGABRT"] and "std::bad_alloc" in point["message"]
-
-
 def _sums(counts: dict[str, Any]) -> dict[str, int]:
-    return {key: sum(one[key] for one in counts.values()) for key in ("points", "wrong", "known")}
+    return {key: sum(one[key] for one in counts.values()) for key in KEYS}
 
 
-def _in_parallel(
-    names: list[str], kinds: list[str], chosen: slice, jobs: int
-) -> list[dict[str, list[dict[str, Any]]]]:
-    """Run the sweeps of operations in forked processes, `jobs` at a time."""
-    files = [tempfile.TemporaryFile() for _ in names]  # noqa: SIM115
-    running: dict[int, str] = {}
-    for name, file in zip(names, files, strict=True):
-        if len(running) == jobs:
-            _wait(running)
-        child = os.fork()
-        if child == 0:
-            _sweep_and_exit(name, kinds, chosen, file)
-        running[child] = name
-    while running:
-        _wait(running)
-    results = []
-    for file in files:
-        file.seek(0)
-        results.append(json.loads(file.read()))
-        file.close()
-    return results
-
-
-def _sweep_and_exit(name: str, kinds: list[str], chosen: slice, file: IO[bytes]) -> NoReturn:
+def _started(name: str, parts: list[Part], until: float) -> int:
+    """Start the sweeps of an operation in a forked process; return its number."""
+    child = os.fork()
+    if child != 0:
+        return child
     code = 1
     try:
-        found = sweep(name, kinds, chosen)
-        content = {kind: [asdict(point) for point in points] for kind, points in found.items()}
-        file.write(json.dumps(content).encode())
-        file.flush()
-        counts = ", ".join(f"{kind}: {len(points)}" for kind, points in found.items())
+        sweep(name, parts, until)
+        counts = ", ".join(f"{part.fault}: {part.counts()['points']}" for part in parts)
         print(f"{name}: {counts}", file=sys.stderr, flush=True)
         code = 0
     except BaseException:

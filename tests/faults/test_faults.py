@@ -1,5 +1,6 @@
 """Calls of the system that fail, and power cuts: a part of `make faults`."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from faults import library
 from faults.disk import Disk, events
+from faults.parts import Part
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -69,3 +71,28 @@ FOLDER = [["open", "4", str(os.O_RDONLY), "~"], ["sync", "4"]]
 def test_what_a_power_cut_leaves(tmp_path, changes, contents):
     states = states_after(tmp_path, *([*words] for words in changes))
     assert {dict(state)["a"] for state in states} == contents
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+def point(n, *, hit=True, wrong=()):
+    return {"n": n, "hit": hit, "wrong": list(wrong), "message": "", "frames": []}
+
+
+def test_a_part_goes_on_and_tries_wrong_points_again(tmp_path):
+    part = Part(tmp_path, "train, table", "no memory")
+    assert list(itertools.islice(part.numbers(), 3)) == [1, 2, 3]
+    assert part.add(point(1))
+    assert part.add(point(2, wrong=["hangs"]))
+    part.write()
+    again = Part(tmp_path, "train, table", "no memory")
+    assert again.counts() == {"points": 2, "wrong": 1, "known": 0, "unfinished": 1}
+    assert list(itertools.islice(again.numbers(), 3)) == [2, 3, 4]
+    assert again.add(point(2))
+    assert again.add(point(3))
+    assert not again.add(point(4, hit=False))
+    whole = Part(tmp_path, "train, table", "no memory")
+    assert whole.counts() == {"points": 3, "wrong": 0, "known": 0, "unfinished": 0}
+    assert not whole.is_due()
+    assert list(Part(tmp_path, "train", "no memory", few=(2, 11)).numbers()) == [2, 11]

@@ -97,7 +97,7 @@ def test_drift_has_the_same_bits_for_any_blocks_and_resume_points(values, at):
     assert drift.state == whole.state
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples)
 @given(st.integers(600, 6000), st.integers(0, 100))
 def test_drift_is_the_share_of_variance_between_chunks(rows, seed):
     y = np.random.default_rng(seed).normal(3.0, 2.0, rows) + np.linspace(0, seed / 10, rows)

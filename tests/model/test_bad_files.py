@@ -56,14 +56,16 @@ def refused(path: Path, content: bytes | None = None) -> str:
     return message
 
 
-def test_truncated_files(content: bytes, tmp_path: Path) -> None:
-    """Cut at every length."""
-    for length in range(len(content)):
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
+def test_truncated_files(content: bytes, tmp_path: Path, step: int) -> None:
+    """Cut at every length, or at a part of them."""
+    for length in range(0, len(content), step):
         refused(tmp_path / "cut", content[:length])
 
 
-def test_flipped_bytes(content: bytes, tmp_path: Path) -> None:
-    places = np.random.default_rng(0).choice(len(content), 400, replace=False)
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.soak)])
+def test_flipped_bytes(content: bytes, tmp_path: Path, count: int) -> None:
+    places = np.random.default_rng(0).choice(len(content), count, replace=False)
     for place in {*range(9), len(content) - 1, *places.tolist()}:
         for bits in (0x01, 0x10, 0x80, 0xFF):
             damaged = bytearray(content)

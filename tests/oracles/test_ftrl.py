@@ -36,7 +36,7 @@ def test_forward_backward_equals_truncated_gradient(name: str, dtype: Any) -> No
 
 
 @given(v=reals, l1=amounts, l2=amounts, other=reals)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_backward_step_is_a_minimum(v: float, l1: float, l2: float, other: float) -> None:
     """After a forward step to v, no point has a smaller proximal objective."""
     run = forward_backward(np.ones((1, 1)), np.array([v]), [[0]], loss="squared", l1=l1, l2=l2)

@@ -46,7 +46,7 @@ def test_rates() -> None:
 
 @pytest.mark.parametrize("name", losses.NAMES)
 @given(p=reals, q=reals, v=reals, epsilon=fractions, tau=fractions)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_derivative_supports_the_loss(
     name: str, p: float, q: float, v: float, epsilon: float, tau: float
 ) -> None:
@@ -60,7 +60,7 @@ def test_derivative_supports_the_loss(
 
 @pytest.mark.parametrize("name", losses.NAMES)
 @given(p=reals, v=reals)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_derivative_equals_a_central_difference(name: str, p: float, v: float) -> None:
     """They are equal up to the error of the difference; at a kink, it is between both slopes."""
     y, h = label(name, v), 1e-5
@@ -74,7 +74,7 @@ def test_derivative_equals_a_central_difference(name: str, p: float, v: float) -
 
 @pytest.mark.parametrize("name", BOUNDED)
 @given(p=st.floats(-50, 50), v=reals, C=st.floats(0.1, 3), epsilon=fractions, tau=fractions)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_constants_bound_the_gradient(
     name: str, p: float, v: float, C: float, epsilon: float, tau: float
 ) -> None:
@@ -124,7 +124,7 @@ def test_operators_by_hand() -> None:
 
 
 @given(v=vectors, a=amounts, theta=ceilings, n=st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_operator_properties(v: Vector, a: float, theta: float, n: int) -> None:
     shrunk = T1(v, a, theta)
     np.testing.assert_array_equal(T1(-v, a, theta), -shrunk)
@@ -139,7 +139,7 @@ def test_operator_properties(v: Vector, a: float, theta: float, n: int) -> None:
 
 
 @given(v=vectors, a=amounts, theta=amounts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_a_large_shrink_equals_rounding(v: Vector, a: float, theta: float) -> None:
     """R-2.5: a >= theta gives T1 = T0 except at |v| = theta."""
     a = max(a, theta)
@@ -148,7 +148,7 @@ def test_a_large_shrink_equals_rounding(v: Vector, a: float, theta: float) -> No
 
 
 @given(pair=st.lists(st.tuples(reals, reals), min_size=1, max_size=6), a=amounts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_soft_is_lipschitz(pair: list[tuple[float, float]], a: float) -> None:
     u, v = np.array(pair).T
     assert np.all(np.abs(T1(u, a, INF) - T1(v, a, INF)) <= np.abs(u - v) + 1e-14)

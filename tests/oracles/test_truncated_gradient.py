@@ -202,7 +202,7 @@ def test_one_parameter_special_case() -> None:
 
 
 @given(k=st.integers(-40, 40), n=st.integers(0, 30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_idle_steps(k: int, n: int) -> None:
     """After n empty rows, R-5.3 (sub-gradient) and R-2.4 (truncation) hold exactly."""
     start, a = k / 16, 1 / 8

@@ -19,6 +19,7 @@ import pytest
 
 import thresher
 from support.files import THRESHER, svmlight
+from support.slices import sliced
 from thresher.rules import RULES
 from thresher.stability import StabilitySelection, StreamingStabilitySelection
 
@@ -150,7 +151,7 @@ def on_terminal(arguments: list[str], columns: int, interrupt: bool = False) -> 
     return process.returncode, shown.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("columns", sliced([80, 40], 1))
 def test_the_shell_on_a_terminal(tmp_path, columns):
     rows = svmlight(tmp_path / "rows.svm", rows=2000)
     train = [*THRESHER, "train", str(rows), "-m", str(tmp_path / "m"), "--rule"]

@@ -56,7 +56,7 @@ def test_a_candidate_that_was_not_measured_is_not_chosen():
     assert found[1].chosen
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1))
 def test_the_mean_and_its_standard_error(rows, seed):
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_the_mean_and_its_standard_error(rows, seed):
         )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=60), st.integers(2, 5))
 def test_folds_are_stratified(classes, count):
     strata = np.unique(classes, return_inverse=True)[1].astype(np.int64)

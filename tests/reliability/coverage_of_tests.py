@@ -3,7 +3,8 @@
     .venv-coverage/bin/python tests/reliability/coverage_of_tests.py [TEST ...]
 
 Writes build/reliability/coverage.json if all tests ran, and the branches that no test takes to
-build/coverage/untaken.txt. C++ branches that an exception takes from a call are not counted.
+build/coverage/untaken.txt. Neither branch of a call that may throw is counted. The code of a
+template counts once for each line of the source, not for each of its types.
 """
 
 from __future__ import annotations
@@ -63,10 +64,47 @@ def python_counts() -> dict[str, Any]:
     return json.loads(result.read_text())
 
 
+def without_throws(branches: list[dict[str, Any]]) -> tuple[int, ...]:
+    """Return the counts of the branches of a line, without those of calls that may throw.
+
+    Such a call has two branches: one to what follows, and behind it in the list the exception.
+    """
+    kept: list[int] = []
+    for branch in branches:
+        if branch["throw"]:
+            kept = kept[:-1]
+        else:
+            kept.append(branch["count"])
+    return tuple(kept)
+
+
+class Line:
+    """The branches of a line of the source, in all templates, types and objects that have it.
+
+    They can be compared if they are equally many. A line has as many branches as that code of it
+    with the most, of what was run.
+    """
+
+    def __init__(self) -> None:
+        self._run: dict[int, list[int]] = {}
+        self._other: dict[int, list[int]] = {}
+
+    def add(self, ran: bool, taken: tuple[int, ...]) -> None:
+        """Add the counts of one function."""
+        sums = (self._run if ran else self._other).setdefault(len(taken), [0] * len(taken))
+        for place, count in enumerate(taken):
+            sums[place] += count
+
+    def counts(self) -> list[int]:
+        """Return the counts of the branches."""
+        known = self._run or self._other
+        return known[max(known)]
+
+
 def core_counts() -> tuple[Lines, Branches]:
     """Return the counts of gcov for all files in cpp/, summed over the objects."""
     lines: Lines = defaultdict(lambda: defaultdict(int))
-    branches: Branches = defaultdict(lambda: defaultdict(int))
+    found: dict[str, dict[int, Line]] = defaultdict(lambda: defaultdict(Line))
     for counts in sorted(BUILD.rglob("*.gcda")):
         done = subprocess.run(
             ["gcov", "--json-format", "--branch-probabilities", "--stdout", str(counts)],
@@ -81,9 +119,15 @@ def core_counts() -> tuple[Lines, Branches]:
                 for line in file["lines"]:
                     number = line["line_number"]
                     lines[name][number] += line["count"]
-                    taken = [b["count"] for b in line["branches"] if not b["throw"]]
-                    for place, count in enumerate(taken):
-                        branches[name][number, place] += count
+                    found[name][number].add(line["count"] > 0, without_throws(line["branches"]))
+    branches = {
+        name: {
+            (number, place): count
+            for number, line in of.items()
+            for place, count in enumerate(line.counts())
+        }
+        for name, of in found.items()
+    }
     return lines, branches
 
 

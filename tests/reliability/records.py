@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,14 @@ def add(
 
 
 def start_again(folder: Path = FOLDER) -> None:
-    """Remove what earlier runs have done, so that all steps run again; the counts stay."""
+    """Remove what earlier runs have done, so that all steps run again.
+
+    Counts that grow with each run stay. Faults, power cuts and coverage are counted anew.
+    """
+    shutil.rmtree(folder / "faults", ignore_errors=True)
     for path in folder.glob("*.json"):
         record = json.loads(path.read_text())
         if "done" in record:
             path.write_text(json.dumps({**record, "done": {}}, indent=1) + "\n")
+        else:
+            path.unlink()

@@ -52,7 +52,7 @@ def numbers(record: dict[str, Any]) -> tuple[int, int]:
     failed = record.get("failed", record.get("wrong"))
     assert isinstance(tried, int)
     assert isinstance(failed, int)
-    return tried, failed
+    return tried, failed - record.get("known", 0)
 
 
 def table(folder: Path) -> Iterator[str]:
@@ -67,6 +67,16 @@ def table(folder: Path) -> Iterator[str]:
         tried, failed = numbers(record)
         since = record.get("since", "")
         yield f"| {what} | {holds} | {tried:,} | {failed:,} | {since} |"
+    record = records.read("faults", folder) or {}
+    if known := record.get("known"):
+        yield ""
+        yield f"At {known:,} more points, nanobind has no memory for its table of objects and ends"
+        yield "the process; its functions may not throw there."
+    if unfinished := record.get("unfinished"):
+        yield ""
+        pairs = sum(len(one["faults"]) for one in record["operations"].values())
+        yield f"The failing calls are not all: {unfinished} of {pairs} pairs of an operation and a"
+        yield "fault have calls that were not tried."
 
 
 def coverage(folder: Path) -> Iterator[str]:
@@ -88,8 +98,14 @@ def coverage(folder: Path) -> Iterator[str]:
 def failures(folder: Path) -> Iterator[str]:
     """Yield the first line of each failure that the records keep."""
     for kind, (what, _) in LINES.items():
-        for failure in (records.read(kind, folder) or {}).get("failures", []):
-            yield f"- {what}: `{str(failure).splitlines()[0][:200]}`"
+        for failure in (records.read(kind, folder) or {}).get("failures", [])[:20]:
+            yield f"- {what}: `{_text(failure).splitlines()[0][:200]}`"
+
+
+def _text(failure: str | dict[str, Any]) -> str:
+    if isinstance(failure, str):
+        return failure
+    return "{operation}, {fault}, call {n}: {wrong}".format(**failure)
 
 
 def write(folder: Path, page: Path) -> int:

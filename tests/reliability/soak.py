@@ -108,11 +108,31 @@ def run_properties(share: float) -> None:
     run_suite("properties", (*MAKE, "properties"), files, HYPOTHESIS_PROFILE="soak")
 
 
-def run_target(target: str, kinds: tuple[str, ...]) -> None:
-    """Run a target of the Makefile that writes records of its own, if they do not exist."""
-    if not all(records.read(kind) for kind in kinds):
-        code = subprocess.run([*MAKE, target], cwd=records.ROOT).returncode
-        say(target, f"exit code {code}", [])
+def run_faults(share: float) -> None:
+    """Let all calls of all operations fail, ten minutes at a time; then cut the power."""
+    tried, seconds = -1, min(600.0, 7200 * share)
+    while tried < (now := _points()) and (_unfinished() or records.read("power") is None):
+        tried = now
+        options = f"FAULT_ARGS=--seconds {seconds:.0f}"
+        code = subprocess.run([*MAKE, "faults", options], cwd=records.ROOT).returncode
+        say("faults", f"{_points()} points, exit code {code}", [])
+        if share < 1:
+            return
+
+
+def _points() -> int:
+    return int((records.read("faults") or {}).get("points", 0))
+
+
+def _unfinished() -> bool:
+    return bool((records.read("faults") or {}).get("unfinished", True))
+
+
+def run_coverage() -> None:
+    """Measure what the tests run, if there is no record of it."""
+    if records.read("coverage") is None:
+        code = subprocess.run([*MAKE, "coverage"], cwd=records.ROOT).returncode
+        say("coverage", f"exit code {code}", [])
 
 
 def run_differential(share: float) -> None:
@@ -126,12 +146,12 @@ STEPS: dict[str, Callable[[float], None]] = {
     "kills": run_kills,
     "hostile": lambda share: counts("hostile", round(20_000 * share), 500, hostile.tried),
     "differential": run_differential,
-    "faults": lambda share: run_target("faults", ("faults", "power")),
+    "faults": run_faults,
     "fuzz": run_fuzzers,
     "properties": run_properties,
     "sanitize": lambda share: run_checked("sanitize", share),
     "race": lambda share: run_checked("race", share),
-    "coverage": lambda share: run_target("coverage", ("coverage",)),
+    "coverage": lambda share: run_coverage(),
 }
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from reliability import (
     coverage_of_tests,
@@ -107,3 +111,48 @@ def test_branches_that_no_test_takes_are_listed() -> None:
     python = {"files": {"src/thresher/a.py": {"missing_branches": [[5, 7]]}}}
     expected = ["cpp/a.cpp:3", "src/thresher/a.py:5 to 7"]
     assert list(coverage_of_tests.untaken(branches, python)) == expected
+
+
+def test_the_report_counts_faults_that_are_not_all(tmp_path: Path) -> None:
+    point = {"operation": "save", "fault": "disk full, once", "n": 3, "wrong": ["exit code 2"]}
+    found = {"points": 900, "wrong": 5, "known": 4, "unfinished": 2, "failures": [point]}
+    operations = {"save": {"faults": {str(number): {} for number in range(8)}}}
+    (tmp_path / "faults.json").write_text(json.dumps({**found, "operations": operations}))
+    assert report.write(tmp_path, tmp_path / "page.md") == 1
+    text = (tmp_path / "page.md").read_text()
+    assert "| 900 | 1 |" in text
+    assert "At 4 more points, nanobind" in text
+    assert "2 of 8 pairs of an operation and a\nfault have calls that were not tried" in text
+    assert "`save, disk full, once, call 3: ['exit code 2']`" in text
+    records.start_again(tmp_path)
+    assert records.read("faults", tmp_path) is None
+
+
+TEMPLATE = """#include <stdexcept>
+#include <string>
+template <class T>
+bool large(T value) {
+  std::string word("a word");
+  if constexpr (sizeof(T) > 4) return value > 1 && value < 9;
+  else return value > 1;
+}
+int main() { return large(5.0) + large(0.0f) + large(3.0f) == 2 ? 0 : 1; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcov") is None, reason="gcov is not installed")
+def test_branches_of_templates_count_once_and_exceptions_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpp").mkdir()
+    (tmp_path / "cpp" / "a.cpp").write_text(TEMPLATE)
+    for command in ("g++ -std=c++20 -O0 --coverage -c cpp/a.cpp", "g++ --coverage a.o", "./a.out"):
+        subprocess.run(command.split(), cwd=tmp_path, check=True)
+    monkeypatch.setattr(coverage_of_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(coverage_of_tests, "BUILD", tmp_path)
+    lines, branches = coverage_of_tests.core_counts()
+    assert lines["cpp/a.cpp"][5] == 3
+    counts = branches["cpp/a.cpp"]
+    assert not any(line in (5, 7) for line, _ in counts)  # of a call that may throw; no branch
+    assert sorted(counts[6, place] > 0 for place in range(4)) == [False, False, True, True]
+    assert {line for line, _ in counts} == {6}

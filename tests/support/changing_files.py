@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,15 +27,18 @@ def some_rows(count: int, seed: int = 0) -> tuple[Any, Any]:
 
 def write_rows(path: Path, count: int, seed: int = 0) -> None:
     """Write rows in the format of the suffix, with an old time of change."""
-    path.write_bytes(_written(path.suffix, path.parent, count, seed))
+    path.write_bytes(_written(path.suffix, count, seed))
     os.utime(path, (1e9, 1e9))
 
 
 @cache
-def _written(suffix: str, folder: Path, count: int, seed: int) -> bytes:
+def _written(suffix: str, count: int, seed: int) -> bytes:
     """Return the bytes of a file of rows."""
-    path = folder / f"first{suffix}"
-    X, y = some_rows(count, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        return _in_folder(Path(folder, f"first{suffix}"), *some_rows(count, seed))
+
+
+def _in_folder(path: Path, X: Any, y: Any) -> bytes:
     table = pa.table({**{f"x{k}": X[:, k] for k in range(12)}, "label": y})
     if path.suffix == ".parquet":
         pq.write_table(table, path)

@@ -52,7 +52,7 @@ def learned(rule: str, lanes: int, n_jobs: int, seed: int, size: float = 1.0, **
 
 @pytest.mark.parametrize("rule", ["truncated-gradient", "ftrl"])
 @pytest.mark.parametrize("store", ["dense", "hashed"])
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples)
 @given(st.integers(1, 35), st.integers(0, 9), st.sampled_from([1.0, 300.0]))
 def test_scores_are_those_of_the_predictions(
     rule: str, store: str, lanes: int, seed: int, size: float

@@ -56,7 +56,7 @@ def fits_of(clf: Any, X: Any, y: Any, weights: Any, share: float, output: int) -
     return held_out, made.fit(X[:, kept], target, weights)
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples)
 @given(
     rule=st.sampled_from(sorted(RULE_PENALTIES)),
     classes=st.sampled_from([2, 3]),
