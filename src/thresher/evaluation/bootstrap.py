@@ -68,10 +68,11 @@ class PoissonCounts:
         -------
         array of shape (rows, replicates)
         """
-        places = rows.astype(np.uint64)[:, None] * self._words
-        places = places + np.arange(self._words, dtype=np.uint64)
+        words = np.arange(self._words, dtype=np.uint64)
+        places = rows.astype(np.uint64)[:, None] * self._words + words
         bits = _mixed(places * _GOLDEN + self._start).view(np.uint16)
-        return self._table[bits[:, : self.replicates]]
+        found: Floats = self._table[bits[:, : self.replicates]]
+        return found
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

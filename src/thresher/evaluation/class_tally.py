@@ -69,7 +69,10 @@ class ClassTally(Tally):
         decision = scores(rows.raw, self.model.loss)
         every, truth = np.arange(len(rows)), rows.classes
         found = decision.argmax(axis=1) if self.several else (decision >= 0).astype(np.intp)
-        entries = [(every, 0, weights), (every, 1, weights * (found == truth))]
+        entries: list[tuple[Any, Any, Any]] = [
+            (every, 0, weights),
+            (every, 1, weights * (found == truth)),
+        ]
         at = np.flatnonzero(truth >= 0)
         truth, found, w = truth[at], found[at], weights[at]
         k, start = len(self.classes), self.per_class
@@ -88,7 +91,11 @@ class ClassTally(Tally):
             sure = p.max(axis=1) if self.several else p[:, 1]
             right = found == truth if self.several else truth == 1
             bins = self.bins + np.minimum((sure * BINS).astype(np.intp), BINS - 1)
-            entries += [(at, bins, w), (at, bins + BINS, w * sure), (at, bins + 2 * BINS, w * right)]
+            entries += [
+                (at, bins, w),
+                (at, bins + BINS, w * sure),
+                (at, bins + 2 * BINS, w * right),
+            ]
             ranked = p if self.several else ranked
         where = [np.broadcast_to(cell, one.shape) for one, cell, _ in entries]
         self.cells.add(
@@ -158,12 +165,13 @@ class ClassTally(Tally):
             bins = s[self.bins :]
             total, sure, right = bins[:BINS], bins[BINS : 2 * BINS], bins[2 * BINS :]
             return ratio(np.abs(right - sure).sum(axis=0), total.sum(axis=0))
-        f1 = ratio(2 * hits, truth + found)
+        rates = self._rates(s)
         if name == "f1_macro":
-            return mean_of_known(f1)
+            return mean_of_known(rates["f1"])
         if name == "f1_weighted":
-            return ratio((np.nan_to_num(f1) * truth).sum(axis=0), truth.sum(axis=0))
-        return {"f1": f1, "precision": ratio(hits, found), "recall": ratio(hits, truth)}[name][1]
+            own = np.nan_to_num(rates["f1"]) * truth
+            return ratio(own.sum(axis=0), truth.sum(axis=0))
+        return rates[name][1]
 
     def _counts(self, s: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the weights of each class: rows, predictions, and correct predictions."""
@@ -267,8 +275,9 @@ class ClassTally(Tally):
 
     def _per_class(self, s: Floats, replicates: Floats | None) -> list[dict[str, Any]]:
         """Return precision, recall and F1 of each class."""
-        truth, found, hits = self._counts(s)
-        many = [None] * 3 if replicates is None else list(self._counts(replicates))
+        truth, found, _ = self._counts(s)
+        rates = self._rates(s)
+        many = None if replicates is None else self._rates(replicates)
         lines = []
         for k, label in enumerate(self.classes.tolist()):
             line: dict[str, Any] = {
@@ -276,21 +285,21 @@ class ClassTally(Tally):
                 "weight": _number(truth[k]),
                 "predicted": _number(found[k]),
             }
-            for name, part, whole in (
-                ("precision", lambda t, f, h: h, lambda t, f, h: f),
-                ("recall", lambda t, f, h: h, lambda t, f, h: t),
-                ("f1", lambda t, f, h: 2 * h, lambda t, f, h: t + f),
-            ):
-                value = ratio(part(truth[k], found[k], hits[k]), whole(truth[k], found[k], hits[k]))
-                reps = None
-                if replicates is not None:
-                    own = [one[k] for one in many if one is not None]
-                    reps = ratio(part(*own), whole(*own))
-                made = self.metric(value, reps)
+            for name, rate in rates.items():
+                made = self.metric(rate[k], None if many is None else many[name][k])
                 line[name] = made.value
                 line[f"{name}_interval"] = None if made.low is None else [made.low, made.high]
             lines.append(line)
         return lines
+
+    def _rates(self, s: Floats) -> dict[str, Any]:
+        """Return precision, recall and F1 of all classes."""
+        truth, found, hits = self._counts(s)
+        return {
+            "precision": ratio(hits, found),
+            "recall": ratio(hits, truth),
+            "f1": ratio(2 * hits, truth + found),
+        }
 
     def _calibration(self, s: Floats) -> list[dict[str, Any]]:
         """Return the reliability curve: bins that have rows."""

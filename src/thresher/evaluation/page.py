@@ -71,7 +71,9 @@ def comparison_page(found: ModelComparison, title: str | None = None) -> str:
     remarks = list(dict.fromkeys([*first.remarks, *second.remarks]))
     sections = [
         Section("", tiles(_difference_tiles(found)) + _STYLE + _remarks(remarks)),
-        Section("Differences", _differences(found) + note(bootstrap_text(first).capitalize() + ".")),
+        Section(
+            "Differences", _differences(found) + note(bootstrap_text(first).capitalize() + ".")
+        ),
         *([Section("Tests", tests)] if tests else []),
         *_curves(list(zip(names, (first, second), strict=True))),
         Section("How it was done", facts({**how, **_facts(first)})),
@@ -306,7 +308,9 @@ def _per_class(classes: Sequence[Mapping[str, Any]], title: str) -> str:
     ]
     head = [title.lower().removesuffix("es").removesuffix("s") if title != "Classes" else "class",
             "rows", "predicted", "precision", "recall", "F1"]  # fmt: skip
-    return table(head, rows, search=len(rows) > 25, caption=f"Metrics of each of the {title.lower()}")
+    return table(
+        head, rows, search=len(rows) > 25, caption=f"Metrics of each of the {title.lower()}"
+    )
 
 
 def _facts(found: Evaluation) -> dict[str, object]:
@@ -314,8 +318,8 @@ def _facts(found: Evaluation) -> dict[str, object]:
     return {
         **{text: found.about[name] for name, text in words.items() if name in found.about},
         "rows": found.rows,
-        "weight of the rows": found.weight,
-        "intervals": bootstrap_text(found),
+        **({} if found.weight == found.rows else {"weight of the rows": found.weight}),
+        "intervals": bootstrap_text(found).removeprefix("intervals: "),
         **({"quantile of the quantile loss": found.tables["quantile"]}
            if "quantile" in found.tables else {}),
     }  # fmt: skip

@@ -39,7 +39,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return math.erfc(z / math.sqrt(2))
 
 
-def delong(first: Floats, second: Floats, positive: NDArray[np.bool_]) -> tuple[float, float, float]:
+def delong(
+    first: Floats, second: Floats, positive: NDArray[np.bool_]
+) -> tuple[float, float, float]:
     """Return the difference of two AUCs on the same rows, its standard error, and the p value.
 
     The variance is that of DeLong, DeLong and Clarke-Pearson (1988), from midranks (Sun and Xu,

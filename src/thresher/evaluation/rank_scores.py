@@ -22,7 +22,9 @@ Floats = NDArray[np.float64]
 EXACT = 1 << 22  # scores that are kept by default
 _BINS, _FEWEST = 1 << 17, 256  # bins of all columns together, and of each column
 _COARSE = 1024  # bins of a column in the bootstrap
+_USEFUL = 32  # fewer bins in the bootstrap are not enough
 _CELLS = 1 << 23  # numbers in the sums of the bootstrap: 64 MiB
+_BATCH = 1 << 18  # scores that a sketch counts at once
 
 
 class RankScores:
@@ -155,7 +157,8 @@ class RankScores:
 
 def _even_edges(scores: Floats, bins: int) -> Floats:
     """Return borders of bins with about the same number of rows; each begins with its border."""
-    return np.unique(np.quantile(scores, np.arange(1, bins) / bins, method="higher"))
+    ordered = np.sort(scores)  # np.quantile takes seconds for many quantiles
+    return np.unique(ordered[np.arange(1, bins) * len(ordered) // bins])
 
 
 def _grid(scores: Floats, count: int) -> Floats:
@@ -218,22 +221,21 @@ class _Sketch:
             np.unique(np.append(_even_edges(own, bins // 2), _grid(own, bins // 2)))
             for own in scores.T
         ]
-        self.hits = [np.zeros(len(edges) + 1) for edges in self.edges]
-        self.misses = [np.zeros(len(edges) + 1) for edges in self.edges]
-        self.low = [np.full(len(edges) + 1, np.inf) for edges in self.edges]
-        self.high = [np.full(len(edges) + 1, -np.inf) for edges in self.edges]
+        # For each column: weights of positive and negative rows, smallest and largest score.
+        self.bins = [
+            np.repeat([[0.0], [0.0], [np.inf], [-np.inf]], len(edges) + 1, axis=1)
+            for edges in self.edges
+        ]
+        self._waiting: list[tuple[Floats, NDArray[Any], Floats]] = []
+        self._rows = 0  # that wait
         self.sums: _BinSums | None = None
         coarse = 0
         if counts is not None:
             coarse = min(_COARSE, _CELLS // (2 * self.columns * counts.replicates))
-        if counts is not None and coarse >= 32:
-            borders = [_even_edges(own, coarse) for own in scores.T]
-            sizes = [len(one) + 1 for one in borders]
+        if counts is not None and coarse >= _USEFUL:
+            self.coarse = [_even_edges(own, coarse) for own in scores.T]
+            sizes = [len(edges) + 1 for edges in self.coarse]
             self.sums = _BinSums(range(self.columns), sizes, counts)
-            self.coarse = [  # the coarse bin of each bin; borders of coarse bins are borders
-                np.searchsorted(few, np.append(-np.inf, many), side="right")
-                for few, many in zip(borders, self.edges, strict=True)
-            ]
 
     def add(
         self,
@@ -243,27 +245,47 @@ class _Sketch:
         counts: Floats | None,
     ) -> None:
         """Add rows."""
-        own = np.ones(len(scores)) if weights is None else weights
-        bins, hits = [], []
-        for k, edges in enumerate(self.edges):
-            at = np.searchsorted(edges, scores[:, k], side="right")
-            hit = np.asarray(classes == (1 if self.columns == 1 else k))
-            self.hits[k] += np.bincount(at[hit], own[hit], len(edges) + 1)
-            self.misses[k] += np.bincount(at[~hit], own[~hit], len(edges) + 1)
-            np.minimum.at(self.low[k], at, scores[:, k])
-            np.maximum.at(self.high[k], at, scores[:, k])
-            bins.append(at)
-            hits.append(hit)
+        self._waiting.append(
+            (scores, classes, np.ones(len(scores)) if weights is None else weights)
+        )
+        self._rows += len(scores)
+        if self._rows * self.columns >= _BATCH:
+            self._count()
         if self.sums is not None and counts is not None:
-            coarse = [few[at] for few, at in zip(self.coarse, bins, strict=True)]
+            coarse = [
+                np.searchsorted(edges, scores[:, k], side="right")
+                for k, edges in enumerate(self.coarse)
+            ]
+            hits = [self._positive(classes, k) for k in range(self.columns)]
             self.sums.add(coarse, hits, weights, counts)
+
+    def _count(self) -> None:
+        """Count the rows that wait."""
+        if not self._waiting:
+            return
+        parts = zip(*self._waiting, strict=True)
+        scores, classes, weights = (np.concatenate(part) for part in parts)
+        self._waiting, self._rows = [], 0
+        for k, (edges, bins) in enumerate(zip(self.edges, self.bins, strict=True)):
+            order = np.argsort(scores[:, k], kind="stable")
+            own, hit, w = scores[order, k], self._positive(classes[order], k), weights[order]
+            at = np.searchsorted(edges, own, side="right")
+            bins[0] += np.bincount(at, np.where(hit, w, 0.0), len(edges) + 1)
+            bins[1] += np.bincount(at, np.where(hit, 0.0, w), len(edges) + 1)
+            ends = np.append(np.flatnonzero(at[1:] != at[:-1]), len(at) - 1)
+            firsts = np.append(0, ends[:-1] + 1)
+            bins[2, at[ends]] = np.minimum(bins[2, at[ends]], own[firsts])
+            bins[3, at[ends]] = np.maximum(bins[3, at[ends]], own[ends])
+
+    def _positive(self, classes: NDArray[Any], column: int) -> NDArray[np.bool_]:
+        return np.asarray(classes == (1 if self.columns == 1 else column))
 
     def curve(self, column: int) -> Curve:
         """Return the curve of a column, from the largest scores; a threshold begins its bin."""
-        used = np.flatnonzero(self.low[column] <= self.high[column])[::-1]
-        low, high = self.low[column][used], self.high[column][used]
-        hits, misses = np.cumsum(self.hits[column][used]), np.cumsum(self.misses[column][used])
-        return Curve(low, hits, misses, low < high)
+        self._count()
+        bins = self.bins[column]
+        hits, misses, low, high = bins[:, bins[2] <= bins[3]][:, ::-1]
+        return Curve(low, np.cumsum(hits), np.cumsum(misses), low < high)
 
     def curves_of_replicates(self) -> Iterator[tuple[int, Curve, Curve]]:
         """Yield the columns, each with a coarse curve and those of the replicates."""

@@ -126,7 +126,7 @@ def evaluate(
         name: _difference(one, found[1].metrics[name], options)
         for name, one in found[0].metrics.items()
     }
-    return ModelComparison(*found, differences, pair.tests(tallies))
+    return ModelComparison(found[0], found[1], differences, pair.tests(tallies))
 
 
 def task_of(model: Model) -> str:
@@ -166,9 +166,9 @@ def _options(
     check(all(0 < share <= 1 for share in shares), "shares", shares, "above 0 and at most 1")
     check(quantile is None or 0 < quantile < 1, "quantile", quantile, "between 0 and 1")
     check(exact >= 1, "exact", exact, "at least 1")
-    at, shares = dict.fromkeys(map(int, at)), dict.fromkeys(map(float, shares))  # type: ignore
+    places, parts = dict.fromkeys(map(int, at)), dict.fromkeys(map(float, shares))
     return EvaluationOptions(
-        int(replicates), float(level), int(seed), tuple(at), tuple(shares), quantile, int(exact)
+        int(replicates), float(level), int(seed), tuple(places), tuple(parts), quantile, int(exact)
     )
 
 
@@ -210,9 +210,10 @@ def _check_same_task(first: Model, second: Model) -> None:
 
 
 def _tally(model: Model, options: EvaluationOptions) -> Tally:
-    kinds = {"regression": NumberTally, "multilabel": SetTally}
-    made: Tally = kinds.get(task_of(model), ClassTally)(model, options)  # type: ignore[abstract]
-    return made
+    task = task_of(model)
+    if task == "regression":
+        return NumberTally(model, options)
+    return SetTally(model, options) if task == "multilabel" else ClassTally(model, options)
 
 
 def _stream(
