@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BINS = 10  # of the reliability curve, of equal width
+_ENDS = np.linspace(0.0, 1.0, BINS + 1)[1:-1]  # as in scikit-learn's calibration_curve
 _EPS = float(np.finfo(np.float64).eps)  # as in scikit-learn's log_loss
 _MATRIX = 100  # largest number of classes with a full confusion matrix
 _POINTS = 20  # thresholds of scores without probabilities
@@ -90,7 +91,7 @@ class ClassTally(Tally):
             entries.append((at, 3, w * squares * (1.0 if self.several else 0.5)))
             sure = p.max(axis=1) if self.several else p[:, 1]
             right = found == truth if self.several else truth == 1
-            bins = self.bins + np.minimum((sure * BINS).astype(np.intp), BINS - 1)
+            bins = self.bins + np.searchsorted(_ENDS, sure)  # a bin contains its end
             entries += [
                 (at, bins, w),
                 (at, bins + BINS, w * sure),
@@ -154,7 +155,7 @@ class ClassTally(Tally):
 
     def _value(self, name: str, s: Floats) -> Any:
         """Return a metric from the sums, or from those of each replicate in the columns."""
-        truth, found, hits = self._counts(s)
+        truth, _, hits = self._counts(s)
         if name == "accuracy":
             return ratio(s[1], s[0])
         if name == "balanced_accuracy":

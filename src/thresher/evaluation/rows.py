@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,9 +110,12 @@ class RowReader:
             raws = [raw, *(predictor_of(model).of_block(block) for model in self.models[1:])]
             targets, known = self.unseen.targets(self.labels, block)
             sizes = np.diff(block.label_sets()[0]) if self.models[0].multilabel else None
-            for model, own in zip(self.models, raws, strict=True):
-                _check_finite(own, model, block)
-            yield [Rows(own, targets, known, block.weights, first, sizes) for own in raws]
+            for own in raws:
+                _check_finite(own, block)
+            yield [
+                Rows(own, _for_loss(targets, model), known, block.weights, first, sizes)
+                for own, model in zip(raws, self.models, strict=True)
+            ]
             first += block.rows
             if self.on_progress is not None:
                 self.on_progress(first, block.raw)
@@ -142,12 +145,12 @@ class RowReader:
                 raws = [_raw(one, X[start:end]) for one in self.models]
             else:
                 raws = [one[start:end] for one in whole]
-            for one, own in zip(self.models, raws, strict=True):
-                _check_finite(own, one, None, start)
+            for own in raws:
+                _check_finite(own, None, start)
             every = Rows(np.zeros((rows, 0)), targets, known, weights, 0, sizes).part(start, end)
             yield [
-                Rows(own, every.targets, every.known, every.weights, start, every.sizes)
-                for own in raws
+                replace(every, raw=own, targets=_for_loss(every.targets, one))
+                for own, one in zip(raws, self.models, strict=True)
             ]
             if self.on_progress is not None:
                 self.on_progress(end, 0)
@@ -245,7 +248,17 @@ def _raw(model: Model, X: Any) -> Floats:
     return found + LOSSES[model.loss].decision_at if model.classes is not None else found
 
 
-def _check_finite(raw: Floats, model: Model, block: Any, first: int = 0) -> None:
+def _for_loss(targets: Targets, model: Model) -> Targets:
+    """Return the same targets with the number that the model's loss has for other classes."""
+    if model.classes is None:
+        return targets
+    low, values = LOSSES[model.loss].low, targets.values
+    if values is not None:
+        return Targets.of_values(np.where(values == 1.0, 1.0, low))
+    return Targets(targets.outputs, None, targets.starts, targets.numbers, low)
+
+
+def _check_finite(raw: Floats, block: Any, first: int = 0) -> None:
     """Raise DataError for a row whose score is not a finite number."""
     if np.isfinite(raw).all():
         return

@@ -105,7 +105,7 @@ def evaluate(
     if against is not None:
         _check_same_task(models[0][0], models[1][0])
     tallies = [_tally(one, options) for one, _ in models]
-    pair = _Pair(models[0][0]) if against is not None else None
+    pair = _Pair([one for one, _ in models]) if against is not None else None
     readers, stream = _stream(models, y, sample_weight, on_progress)
     for parts in stream:
         for tally, part in zip(tallies, parts, strict=True):
@@ -282,8 +282,8 @@ def _difference(one: Metric, other: Metric, options: EvaluationOptions) -> Metri
 class _Pair:
     """Rows that only one of two models predicts correctly."""
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.task = model, task_of(model)
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models, self.task = models, task_of(models[0])
         self.only = [0, 0]
         self.weighted = False
 
@@ -294,13 +294,14 @@ class _Pair:
         )
         if self.task == "regression":
             return
-        right = [self._right(rows) for rows in (first, second)]
+        pairs = zip((first, second), self.models, strict=True)
+        right = [self._right(rows, model) for rows, model in pairs]
         self.only[0] += int((right[0] & ~right[1]).sum())
         self.only[1] += int((right[1] & ~right[0]).sum())
 
-    def _right(self, rows: Rows) -> Any:
+    def _right(self, rows: Rows, model: Model) -> Any:
         """Return for each row whether its label, or all its labels, are predicted."""
-        at = LOSSES[self.model.loss].decision_at
+        at = LOSSES[model.loss].decision_at
         if self.task == "binary":
             return (rows.raw[:, 0] >= at).astype(np.intp) == rows.classes
         if self.task == "multiclass":
