@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.errors import ParameterError
 from thresher.evaluation.bootstrap import interval
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Metric:
     """The value of a metric.
 
@@ -123,6 +125,74 @@ def about(name: str) -> About:
     if kind == "lift":
         return About(f"lift at {100 * float(number):g} %", True)
     return About(f"{'nDCG' if kind == 'ndcg' else kind} at {number}", True)
+
+
+TASKS = {
+    "binary": (
+        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "precision",
+        "recall", "log_loss", "brier_score", "ece", "loss", "lift_at_S",
+    ),
+    "multiclass": (
+        "accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1_macro",
+        "f1_weighted", "log_loss", "brier_score", "ece", "loss",
+    ),
+    "multilabel": (
+        "f1_micro", "f1_macro", "precision_micro", "recall_micro", "precision_at_K", "ndcg_at_K",
+        "accuracy", "hamming_loss", "loss",
+    ),
+    "regression": ("r2", "rmse", "mae", "quantile_loss", "loss"),
+}  # fmt: skip
+_SHORT = {"auc": "roc_auc"}
+
+
+def number_in(name: str) -> float | None:
+    """Return the number in the name of a metric, as in "lift_at_0.1"; None: it has none.
+
+    Parameters
+    ----------
+    name : str
+    """
+    kind, _, number = name.partition("_at_")
+    whole = kind in ("precision", "ndcg")
+    if not number or not (whole or kind == "lift"):
+        return None
+    if not re.fullmatch(r"[1-9]\d*" if whole else r"0\.\d+|1(\.0*)?", number):
+        return None
+    return float(number)
+
+
+def full_name(name: str) -> str:
+    """Return the key of a metric whose name may be short or scikit-learn's.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> full_name("auc"), full_name("neg_log_loss"), full_name("balanced-accuracy")
+    ('roc_auc', 'log_loss', 'balanced_accuracy')
+    """
+    word = name.replace("-", "_").removeprefix("neg_")
+    word = _SHORT.get(word, word)
+    number = number_in(word)
+    return f"{word.partition('_at_')[0]}_at_{number:g}" if number else word
+
+
+def check_metric(name: str, tasks: Sequence[str]) -> None:
+    """Raise ParameterError if no task has a metric.
+
+    Parameters
+    ----------
+    name : str
+    tasks : sequence of str
+        Keys of `TASKS`.
+    """
+    allowed = list(dict.fromkeys(one for task in tasks for one in TASKS[task]))
+    kind, at, _ = name.partition("_at_")
+    pattern = f"{kind}_at_{'S' if kind == 'lift' else 'K'}" if at else name
+    if pattern not in allowed or (at and not number_in(name)):
+        raise ParameterError(parameter="metric", value=name, allowed=f"one of {', '.join(allowed)}")
 
 
 def ratio(part: Any, whole: Any) -> Any:

@@ -14,7 +14,7 @@ from thresher.evaluation.text import comparison_lines, evaluation_lines
 from thresher.printable import printable
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Evaluation(Mapping[str, float | None]):
     """How well a model predicts rows: a mapping from metrics to values.
 
@@ -137,7 +137,7 @@ class Evaluation(Mapping[str, float | None]):
         return fragment_of(self)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ModelComparison(Mapping[str, float | None]):
     """How two models differ on the same rows: a mapping from metrics to differences.
 

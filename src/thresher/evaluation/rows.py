@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +22,11 @@ from thresher.data.labels import (
     TwoClasses,
 )
 from thresher.data.matrix_source import LabelArray
+from thresher.data.table_columns import USUAL_LABELS
+from thresher.data.table_part import TablePart
 from thresher.data.targets import Targets
 from thresher.data.unseen_labels import UnseenLabels, class_numbers
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, DataWarning, ParameterError
 from thresher.evaluation.metric import listed
 from thresher.losses import LOSSES
 
@@ -78,6 +83,10 @@ class Rows:
         )
 
 
+class UnknownFeaturesWarning(DataWarning):
+    """A model knows no feature of the rows that it is evaluated on."""
+
+
 class RowReader:
     """Reads the rows of an evaluation, for one model or for two that are compared.
 
@@ -98,20 +107,25 @@ class RowReader:
         self.models, self.on_progress = models, on_progress
         self.unseen = UnseenLabels()
         self.labels = _labels_of(models[0])
+        self._known = [model.nnz == 0 for model in models]  # whether a row had a known feature
 
     def of_source(self, source: Any) -> Iterator[list[Rows]]:
         """Yield the rows of a source that all models read in the same way."""
         from thresher.model.predict import predictor_of
 
         first = 0
+        for model in self.models:
+            check_columns(model, source)
         for block, raw in self.models[0].raw_blocks(source, labelled=True):
             if block.rows == 0:
                 continue
             raws = [raw, *(predictor_of(model).of_block(block) for model in self.models[1:])]
             targets, known = self.unseen.targets(self.labels, block)
             sizes = np.diff(block.label_sets()[0]) if self.models[0].multilabel else None
-            for own in raws:
+            for number, (own, model) in enumerate(zip(raws, self.models, strict=True)):
                 _check_finite(own, block)
+                known_one = self._known[number] or bool((own != model.intercept).any())
+                self._known[number] = known_one
             yield [
                 Rows(own, _for_loss(targets, model), known, block.weights, first, sizes)
                 for own, model in zip(raws, self.models, strict=True)
@@ -119,6 +133,24 @@ class RowReader:
             first += block.rows
             if self.on_progress is not None:
                 self.on_progress(first, block.raw)
+
+    def warn(self) -> list[str]:
+        """Warn of labels and of rows that a model does not know; return the warnings as text.
+
+        Call it after the last row.
+        """
+        found: list[Warning | None] = [self.unseen.warning()]
+        if self.unseen.rows and not all(self._known):
+            found.append(
+                UnknownFeaturesWarning(
+                    "no row has a feature with nonzero weight; was the model trained on other "
+                    "data, or in another format?"
+                )
+            )
+        for one in found:
+            if one is not None:
+                warnings.warn(one, stacklevel=3)
+        return [str(one) for one in found if one is not None]
 
     def of_memory(self, X: Any, y: Any, weights: Any) -> Iterator[list[Rows]]:
         """Yield rows in memory."""
@@ -131,6 +163,7 @@ class RowReader:
             labels = LabelColumns(model.classes, LOSSES[model.loss].low)
         targets, known = self.unseen.targets(labels, held)
         weights = _weights(weights, held.rows)
+        self._known = [True for _ in self.models]  # rows have the columns of training
         sliced = is_sparse(X) or isinstance(X, np.ndarray)
         if not sliced:
             whole = [_raw(one, X) for one in self.models]
@@ -265,6 +298,38 @@ def _check_finite(raw: Floats, block: Any, first: int = 0) -> None:
     row = int((~np.isfinite(raw)).any(axis=1).argmax())
     place = f"row {first + row}" if block is None else block.place(row)
     raise DataError(f"{place}: the score of the row is not a finite number: {raw[row].max()}")
+
+
+def check_columns(model: Model, source: Any) -> None:
+    """Raise DataError if tables lack a column that the model learned from.
+
+    Parameters
+    ----------
+    model : Model
+    source : Source
+    """
+    learned = _learned_columns(model)
+    for part in source.plain.parts if learned and source.rereadable else ():
+        names = part.table.names if isinstance(part, TablePart) else None
+        missing = [name for name in learned if name not in names] if names else []
+        if missing:
+            raise DataError(
+                f"{part.name}: there is no column {missing[0]!r}, which the model learned from; "
+                f"the columns are {listed(names or [], 20)}"
+            )
+
+
+def _learned_columns(model: Model) -> list[str]:
+    """Return the columns of tables that features were made of."""
+    known = model.parameters
+    words = {name: str(known.get(name) or "") for name in ("kinds", "label", "weight", "ignore")}
+    labels = words["label"].split(",") if words["label"] else USUAL_LABELS
+    others = {words["weight"], *json.loads(words["ignore"] or "[]")}
+    return [
+        name
+        for name in json.loads(words["kinds"] or "{}")
+        if name not in others and not any(fnmatchcase(name.lower(), one.lower()) for one in labels)
+    ]
 
 
 def check_known(unseen: UnseenLabels, model: Model) -> None:

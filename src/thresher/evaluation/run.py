@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any
@@ -14,17 +13,16 @@ from thresher.errors import DataError, ParameterError, setting
 from thresher.evaluation.bootstrap import Floats
 from thresher.evaluation.class_tally import ClassTally
 from thresher.evaluation.metric import Metric
-from thresher.evaluation.number_tally import NumberTally
 from thresher.evaluation.paired import delong, mcnemar
 from thresher.evaluation.rank_scores import EXACT
 from thresher.evaluation.result import Evaluation, ModelComparison
 from thresher.evaluation.rows import RowReader, Rows, aligned, check_known
-from thresher.evaluation.set_tally import SetTally
 from thresher.evaluation.tally import EvaluationOptions, Tally
+from thresher.evaluation.tasks import tally_of, task_of
 from thresher.losses import LOSSES
 from thresher.model.model import Model, load
 
-__all__ = ["evaluate", "task_of"]
+__all__ = ["evaluate"]
 
 _MOST = 10_000  # replicates
 
@@ -104,7 +102,7 @@ def evaluate(
     models = [_as_model(one, rows) for one, rows in given]
     if against is not None:
         _check_same_task(models[0][0], models[1][0])
-    tallies = [_tally(one, options) for one, _ in models]
+    tallies = [tally_of(one, options) for one, _ in models]
     pair = _Pair([one for one, _ in models]) if against is not None else None
     readers, stream = _stream(models, y, sample_weight, on_progress)
     for parts in stream:
@@ -113,13 +111,9 @@ def evaluate(
         if pair is not None:
             pair.add(*parts)
     _check_rows(tallies[0], readers[0], X)
-    found = [
-        _result(tally, reader, options)
-        for tally, reader in zip(tallies, [readers[0], readers[-1]], strict=False)
-    ]
-    warning = readers[0].unseen.warning()
-    if warning is not None:
-        warnings.warn(warning, stacklevel=2)
+    remarks = list(dict.fromkeys(words for reader in readers for words in reader.warn()))
+    unknown = readers[0].unseen.unseen
+    found = [_result(tally, remarks, unknown, options) for tally in tallies]
     if pair is None:
         return found[0]
     differences = {
@@ -127,20 +121,6 @@ def evaluate(
         for name, one in found[0].metrics.items()
     }
     return ModelComparison(found[0], found[1], differences, pair.tests(tallies))
-
-
-def task_of(model: Model) -> str:
-    """Return the task of a model: "binary", "multiclass", "multilabel" or "regression".
-
-    Parameters
-    ----------
-    model : Model
-    """
-    if model.classes is None:
-        return "regression"
-    if model.multilabel:
-        return "multilabel"
-    return "binary" if len(model.intercept) == 1 else "multiclass"
 
 
 def _options(
@@ -209,13 +189,6 @@ def _check_same_task(first: Model, second: Model) -> None:
         )
 
 
-def _tally(model: Model, options: EvaluationOptions) -> Tally:
-    task = task_of(model)
-    if task == "regression":
-        return NumberTally(model, options)
-    return SetTally(model, options) if task == "multilabel" else ClassTally(model, options)
-
-
 def _stream(
     models: list[tuple[Model, Any]], y: Any, weights: Any, on_progress: Any
 ) -> tuple[list[RowReader], Iterator[list[Rows]]]:
@@ -257,14 +230,14 @@ def _check_rows(tally: Tally, reader: RowReader, X: Any) -> None:
     check_known(reader.unseen, tally.model)
 
 
-def _result(tally: Tally, reader: RowReader, options: EvaluationOptions) -> Evaluation:
+def _result(
+    tally: Tally, remarks: list[str], unknown: int, options: EvaluationOptions
+) -> Evaluation:
     found = tally.findings()
-    warning = reader.unseen.warning()
-    remarks = [] if warning is None else [str(warning)]
     return Evaluation(
         task_of(tally.model), tally.rows, tally.weight, found.metrics, found.tables,
         remarks + found.remarks, options.replicates, options.level, options.seed,
-        reader.unseen.unseen,
+        unknown,
     )  # fmt: skip
 
 

@@ -77,15 +77,15 @@ class SetTally(Tally):
         found = Findings()
         sums, many = self.sums(self.cells)
         assert sums is not None
-        for name, reason in self._names():
-            reps = None if many is None else self._value(name, many)
-            found.metrics[name] = self.metric(self._value(name, sums), reps, reason)
         each, own = self.sums(self.each)
         assert each is not None
-        found.metrics["f1_macro"] = self.metric(
-            _macro(each), None if own is None else _macro(own),
-            "no label occurs or is predicted",
-        )  # fmt: skip
+        for name, reason in self._names():
+            if name == "f1_macro":
+                value, reps = _macro(each), None if own is None else _macro(own)
+            else:
+                value = self._value(name, sums)
+                reps = None if many is None else self._value(name, many)
+            found.metrics[name] = self.metric(value, reps, reason)
         if self.counts is not None and self.each.replicates is None:
             found.remarks.append("F1, macro has no interval: there are too many labels")
         found.metrics["loss"] = self.loss.metric(self.options.level)
@@ -103,6 +103,7 @@ class SetTally(Tally):
         rows = "the weights of all rows are 0"
         return [
             ("f1_micro", "no row has a label, and none is predicted"),
+            ("f1_macro", "no label occurs or is predicted"),
             ("precision_micro", "no label is predicted"),
             ("recall_micro", "no row has a label"),
             *((f"precision_at_{k}", rows) for k in self.at),

@@ -54,7 +54,7 @@ def counted_rows(found: Evaluation) -> str:
     """
     weight = "" if found.weight == found.rows else f" of weight {found.weight:,.6g}"
     task = {"binary": "two classes", "multiclass": "several classes"}.get(found.task, found.task)
-    return f"{found.rows:,} rows{weight}, {task}"
+    return f"{found.rows:,} row{'' if found.rows == 1 else 's'}{weight}, {task}"
 
 
 def bootstrap_text(found: Evaluation) -> str:

@@ -72,6 +72,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
         },
         "Validation": {
             "--valid": "validation rows: stop when their loss stops falling",
+            "--metric": "judge them by roc_auc, f1, rmse, ..., not the loss",
             "--tol": "least fall of the loss in a pass",
             "--patience": "passes without improvement before stopping",
         },
