@@ -143,6 +143,6 @@ def test_two_models_are_evaluated_on_other_rows(tmp_path):
     found = re.search(r"^roc_auc: (\S+), between (\S+) and (\S+)$", out, re.M)
     difference, low, high = map(float, found.groups())
     assert low <= difference <= high
-    assert float(re.search(r"^ROC AUC +(\S+)", out, re.M)[1]) > 0.65
+    assert float(re.search(r"^ROC AUC +(\S+)", out, re.M)[1]) > 0.6
     for page in ("evaluation.html", "comparison.html"):
         assert "<svg" in (tmp_path / page).read_text()

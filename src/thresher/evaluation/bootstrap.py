@@ -131,8 +131,8 @@ def interval(replicates: Floats | None, level: float) -> tuple[float, float] | N
 
     Examples
     --------
-    >>> interval(np.arange(101.0), 0.9)
-    (5.0, 95.0)
+    >>> interval(np.arange(101.0), 0.5)
+    (25.0, 75.0)
     """
     if replicates is None:
         return None

@@ -147,7 +147,7 @@ def _classes(classes: Sequence[Mapping[str, Any]]) -> list[str]:
         for one in classes[:_CLASSES]
     ]  # fmt: skip
     more = len(classes) - _CLASSES
-    last = [f"and {more:,} more classes: see the page or --json"] if more > 0 else []
+    last = [f"and {more:,} more classes, which the page and the JSON have"] if more > 0 else []
     return ["", *columns_of(head, rows), *last]
 
 

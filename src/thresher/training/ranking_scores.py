@@ -9,7 +9,7 @@ count as ties.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +36,26 @@ def bin_terms(
         Must be 2.
     """
     if decision.ndim > 1 or classes != 2:
-        raise ParameterError(
-            (setting("scoring"), f": a score of a ranking needs two classes; there are {classes}"),
-            parameter="scoring",
-        )
+        refuse_several(classes)
     place = np.clip(np.arcsinh(100.0 * decision) / _END, -1.0, 1.0)
     at = np.minimum(((place + 1.0) * (BINS / 2)).astype(np.intp), BINS - 1)
     own = true == 1
     parts = [np.bincount(at[mine], w[mine], BINS) for mine in (own, ~own)]
     return np.concatenate(parts)
+
+
+def refuse_several(classes: int) -> NoReturn:
+    """Raise ParameterError: a ranking is for two classes.
+
+    Parameters
+    ----------
+    classes : int
+        How many there are.
+    """
+    raise ParameterError(
+        (setting("scoring"), f": a score of a ranking needs two classes; there are {classes}"),
+        parameter="scoring",
+    )
 
 
 def of_bins(metric: Literal["roc_auc", "average_precision"]) -> Callable[[Any], Any]:
