@@ -17,7 +17,7 @@ def test_all_examples_are_short_and_listed_in_their_readme():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
     listed = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.M)
     assert sorted(listed) == scripts
-    assert len(scripts) == 6
+    assert len(scripts) == 7
     for script in scripts:
         text = (EXAMPLES / script).read_text()
         assert len(text.splitlines()) <= 85
@@ -136,3 +136,14 @@ def test_click_prediction_refuses_a_single_file(tmp_path):
     assert done.returncode == 2
     assert "give two files" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_two_models_are_evaluated_on_other_rows(tmp_path):
+    out = printed("evaluate_models.py", tmp_path)
+    assert "4,000 rows, two classes" in out
+    found = re.search(r"^roc_auc: (\S+), between (\S+) and (\S+)$", out, re.M)
+    difference, low, high = map(float, found.groups())
+    assert low <= difference <= high
+    assert float(re.search(r"^ROC AUC +(\S+)", out, re.M)[1]) > 0.6
+    for page in ("evaluation.html", "comparison.html"):
+        assert "<svg" in (tmp_path / page).read_text()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
     from thresher.discovery import FeatureDiscovery
     from thresher.estimators import *  # noqa: F403
+    from thresher.evaluation import Evaluation, ModelComparison, evaluate
     from thresher.model.model import Feature, Model, Progress, Why, load
     from thresher.overview import Look, look
     from thresher.plots import (
@@ -56,6 +57,7 @@ __all__ = [
     "Comparison",
     "DataError",
     "DivergenceError",
+    "Evaluation",
     "ExponentDisplay",
     "Feature",
     "FeatureDensityDisplay",
@@ -64,6 +66,7 @@ __all__ = [
     "LearningCurveDisplay",
     "Look",
     "Model",
+    "ModelComparison",
     "ModelFileError",
     "Observer",
     "OnePassSearchCV",
@@ -85,6 +88,7 @@ __all__ = [
     "datasets",
     "discovery",
     "distributed",
+    "evaluate",
     "health",
     "load",
     "look",
@@ -113,6 +117,7 @@ _HOMES = {
     **dict.fromkeys(("Feature", "Model", "Progress", "Why", "load"), "model.model"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Display")), "plots"),
     **dict.fromkeys(_ESTIMATORS, "estimators"),
+    **dict.fromkeys(("Evaluation", "ModelComparison", "evaluate"), "evaluation"),
     "Comparison": "comparison",
     "FeatureDiscovery": "discovery",
     "Interrupted": "training.observer",

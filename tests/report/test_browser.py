@@ -22,6 +22,7 @@ from thresher import (
     TruncatedGradientClassifier,
     TruncatedGradientRegressor,
     compare,
+    evaluate,
 )
 from thresher.report.page import Section, page
 from thresher.report.tables import TableCell, table
@@ -108,6 +109,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with pytest.warns(UserWarning, match="number of rows"):
         discovery = FeatureDiscovery(expected_false=5, random_state=0).fit(frame, y)
     discovery.report(found["discovery"], f"discovery {HOSTILE}")
+    found |= {name: folder / f"{name}.html" for name in ("evaluation", "confusion", "two-models")}
+    labels = np.where(y, HOSTILE, "a very long label " * 12)
+    good, bad = (FTRLClassifier(l1=l1, random_state=0).fit(X, labels) for l1 in (0, 50))
+    evaluate(good, X, labels).report(found["evaluation"], f"evaluation {HOSTILE}")
+    evaluate(good, X, labels, against=bad).report(found["two-models"])
+    evaluate(made["classes"][0], X, np.arange(400) % 20).report(found["confusion"])
     return found
 
 
@@ -138,7 +145,7 @@ def column(shown: Any, number: int) -> list[str]:
 
 KINDS = [
     *("stabilized", "regression", "classes", "labels", "hashed", "path", "empty", "tune"),
-    *("comparison", "discovery"),
+    *("comparison", "discovery", "evaluation", "confusion", "two-models"),
 ]
 
 

@@ -33,7 +33,7 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({}, {"scoring": "roc_auc"}, "only by sums over rows: accuracy, balanced_accuracy"),
+    ({}, {"scoring": "f1"}, "only by sums over rows: accuracy, balanced_accuracy"),
     ({}, {"scoring": ["accuracy", "r2"], "refit": "r2"}, "got 'r2'"),
     ({}, {"scoring": lambda clf, X, y: 1.0}, "only by sums over rows"),
     (

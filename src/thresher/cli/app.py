@@ -16,6 +16,7 @@ from thresher.cli.options.compare import compare
 from thresher.cli.options.convert import convert
 from thresher.cli.options.demo import demo
 from thresher.cli.options.discover import discover
+from thresher.cli.options.evaluate import evaluate
 from thresher.cli.options.inspect import inspect
 from thresher.cli.options.look import look
 from thresher.cli.options.predict import predict
@@ -56,7 +57,10 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
 
 
-for _command in (demo, look, train, tune, compare, discover, predict, inspect, convert):
+for _command in (
+    *(demo, look, train, tune, compare, discover),
+    *(predict, evaluate, inspect, convert),
+):
     app.command(cls=Command, help=_help(_command))(_command)
 for _command in (completion, man):
     app.command(cls=QuietCommand, help=_help(_command))(_command)

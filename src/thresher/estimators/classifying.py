@@ -16,7 +16,7 @@ from thresher.data.labels import LabelColumns, Labels
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.source import Source
 from thresher.errors import ParameterError, setting
-from thresher.estimators.linear import check_source_alone
+from thresher.estimators.fit_arguments import check_source_alone
 from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier
 from thresher.losses import LOSSES

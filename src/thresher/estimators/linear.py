@@ -24,6 +24,7 @@ from thresher.data.targets import Targets
 from thresher.data.unseen_labels import evaluation_rows
 from thresher.errors import ParameterError, setting
 from thresher.estimators.coefficients import Coefficients
+from thresher.estimators.fit_arguments import check_fit_arguments, check_source_alone
 from thresher.estimators.frames import FrameInput, FrameRows
 from thresher.estimators.one_row import OneRowPrediction
 from thresher.estimators.pickles import Elsewhere as Elsewhere  # where 0.1.0 pickled it
@@ -31,21 +32,12 @@ from thresher.estimators.pickles import upgraded
 from thresher.losses import Task
 from thresher.model.model import Model, Output, Progress
 from thresher.progress.verbose import shown
-from thresher.rules import RULES, core_args
+from thresher.rules import core_args
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 from thresher.training.observer import Observer
 from thresher.training.refit import Refit
 from thresher.training.run_options import RunOptions
-
-
-def check_source_alone(estimator: Any, y: Any, sample_weight: Any) -> None:
-    """Raise ParameterError if labels or weights are given in addition to a source."""
-    if y is not None or sample_weight is not None:
-        raise ParameterError(
-            "a source has its own labels and weights; do not pass y or sample_weight",
-            owner=type(estimator).__name__,
-        )
 
 
 class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator, ABC):
@@ -101,6 +93,7 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
         seed: int | None = None,
         label: str | None = None,
         reading: Mapping[str, Any] | None = None,
+        metric: str | None = None,
     ) -> Self:
         """Learn from all rows, in `passes` passes.
 
@@ -139,31 +132,19 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
         reading : mapping, optional
             Options of `scan` for a frame, such as ``{"missing": "indicator", "text": ["review"]}``;
             `predict` uses them again.
+        metric : str, optional
+            What early stopping judges `eval_set` by, in place of the loss: a key of
+            `thresher.evaluate`, such as "roc_auc". Only for rules that learn row by row.
 
         Returns
         -------
         self
         """
-        options = RunOptions.of(observer, checkpoint, every, resume, names, seed)
+        options = RunOptions.of(observer, checkpoint, every, resume, names, seed, metric)
         with all_or_nothing(self), shown(options, self.verbose, self.passes) as options:
             self.__dict__.pop("_sparse_coef", None)
             X, y = self._frame_given(X, y, label, reading)
-            if classes is not None and (not is_source(X) or self.task == "regressor"):
-                why = "a regression has no classes" if self.task == "regressor" else "y has them"
-                raise ParameterError(
-                    f"classes= is for classifiers on sources; {why}",
-                    owner=type(self).__name__,
-                    parameter="classes",
-                    value=classes,
-                )
-            if seed is not None and not (is_source(X) and RULES[self.rule].streams):
-                raise ParameterError(
-                    ("seed= is for training on sources with rules that learn row by row; use ",
-                     setting("random_state")),
-                    owner=type(self).__name__,
-                    parameter="seed",
-                    value=seed,
-                )  # fmt: skip
+            check_fit_arguments(self, X, classes, seed, metric)
             if is_source(X):
                 check_source_alone(self, y, sample_weight)
                 return self._fit_source(X, eval_set, classes, options)

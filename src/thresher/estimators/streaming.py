@@ -15,8 +15,8 @@ from thresher.data.dict_rows import is_dict_rows
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import LabelArray, MatrixSource
 from thresher.data.source import Source
+from thresher.estimators.fit_arguments import check_source_alone
 from thresher.estimators.learn_row import MatrixRowLearning
-from thresher.estimators.linear import check_source_alone
 from thresher.estimators.locks import lock_of
 from thresher.estimators.tasks import LinearRegressor
 from thresher.training.fitting import Specification, fit, learn_once

@@ -20,8 +20,9 @@ from thresher.data.labels import Labels, ManyClasses, NumericLabels
 from thresher.data.matrix_source import LabelArray
 from thresher.data.unseen_labels import UnseenLabels
 from thresher.errors import BalanceError, ParameterError, setting
+from thresher.estimators.fit_arguments import check_source_alone
 from thresher.estimators.frames import FrameRows, labelled_rows
-from thresher.estimators.linear import LinearEstimator, check_source_alone
+from thresher.estimators.linear import LinearEstimator
 from thresher.losses import LOSSES, PROBABILITY_LOSSES, Task
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.rules import RULES

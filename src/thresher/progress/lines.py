@@ -95,5 +95,8 @@ def _text_of(event: str, facts: Mapping[str, Any]) -> str:
     if event == "checkpoint":
         return f"checkpoint after {facts['examples']:,} examples ({facts['digest'][:12]})"
     if event == "pass" and facts["record"].valid_loss is not None:
+        if "metric" in facts:
+            name, value = facts["metric"], facts["value"]
+            return f"pass {facts['number']}: {name} of the validation rows {value:.5f}"
         return f"pass {facts['number']}: loss on the validation rows {facts['loss']:.5f}"
     return str(facts.get("message", ""))

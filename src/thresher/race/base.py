@@ -20,7 +20,8 @@ from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
 from thresher.estimators import estimator_class
-from thresher.estimators.linear import LinearEstimator, check_source_alone
+from thresher.estimators.fit_arguments import check_source_alone
+from thresher.estimators.linear import LinearEstimator
 from thresher.estimators.solvers import label_check, of_source
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress

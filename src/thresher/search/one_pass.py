@@ -86,9 +86,9 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
     scoring : str, callable, list, tuple, dict, optional
         As in `GridSearchCV`. For a source, a score that is a sum over rows: "accuracy",
         "balanced_accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_squared_error",
-        "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2"; with any number of labels
-        per row "accuracy", "f1_micro", "neg_mean_loss". The last is also for rows in memory: minus
-        the mean loss of a classifier over rows and outputs.
+        "neg_root_mean_squared_error", "neg_mean_absolute_error", "r2"; for two classes "roc_auc",
+        "average_precision"; for sets of labels "accuracy", "f1_micro", "neg_mean_loss". The last is
+        also for rows in memory: minus the mean loss of a classifier over rows and outputs.
     refit : bool, str or callable
         As in `GridSearchCV`. If a source can be read only once, the best of the trained models is
         kept instead.

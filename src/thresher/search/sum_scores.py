@@ -22,6 +22,7 @@ from thresher.search.trained import TrainedModels
 from thresher.training.hooks import Hooks
 from thresher.training.label_set_scores import TrueSets
 from thresher.training.lane_outputs import LaneOutputs
+from thresher.training.ranking_scores import refuse_several
 from thresher.training.records import ANY
 from thresher.training.scores import Score, ScoreTally, score_source
 from thresher.training.trainer import Trainer
@@ -47,6 +48,8 @@ class SumScores(Scores):
         self.jobs, self.lanes, self.labels = jobs, places(jobs), labels
         self.weights, self.overflown = np.zeros(len(jobs)), np.zeros(len(jobs), bool)
         classes = 0 if labels.classes is None else max(labels.outputs, 2)
+        if labels.outputs > 1 and any(one.needs == "decision" for one in self.named.values()):
+            refuse_several(labels.outputs)
         self.tallies = [ScoreTally(self.named, job.point.loss, classes) for job in jobs]
         return _BeforeLearning(self) if self.splits.progressive else Hooks()
 

@@ -37,6 +37,7 @@ from thresher.training.seeds import seed_of, stream_seed
 from thresher.training.shuffling import shuffled_rows
 from thresher.training.trainer import Trainer
 from thresher.training.unscaled import check_scaled, unscaled
+from thresher.training.validation_metric import check_validation_metric
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
@@ -181,6 +182,7 @@ def fit(
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
+    check_validation_metric(run.metric, valid, plan, source.multilabel)
     capacity = _capacity(plan, before)
     trainer = Trainer(
         plan,

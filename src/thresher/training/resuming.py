@@ -44,6 +44,8 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     values["shuffle"] = plan.shuffle
     values |= source.identity()
     values["validation"] = None if valid is None else "source" if valid.traced else valid.facts()
+    if trainer.options.metric is not None:
+        values["metric"] = trainer.options.metric
     labels = plan.labels
     if not isinstance(labels, TwoClasses | ArrivingClasses) and labels.classes is not None:
         values["classes"] = labels.classes.tolist()
@@ -198,7 +200,11 @@ def _check_options(
     if before.get("valid") and before["tol"] is None:
         before = {**before, "tol": 0.0}  # version 0.1.0 wrote None for its default of 0
     # Options that are not set are not written, so that older checkpoints need not have them.
-    unset = {"scale": None, **{name: _as_json(getattr(ReadOptions(), name)) for name in NEWER}}
+    unset = {
+        "scale": None,
+        "metric": None,
+        **{name: _as_json(getattr(ReadOptions(), name)) for name in NEWER},
+    }
     unset = {name: value for name, value in unset.items() if name in before or name in now}
     before, now = {**unset, **before}, {**unset, **now}
     for name, value in now.items():

@@ -35,6 +35,8 @@ class RunOptions:
         Seed of the shuffling of a source; None: it is drawn from `random_state`.
     part : CheckpointPart or None
         The place of the state within the file, if it is the file of a longer run.
+    metric : str or None
+        What early stopping judges the validation rows by; None: by their loss.
     """
 
     observer: Observer = field(default_factory=Observer)
@@ -44,6 +46,7 @@ class RunOptions:
     names: bool = True
     seed: int | None = None
     part: CheckpointPart | None = None
+    metric: str | None = None
 
     @classmethod
     def of(
@@ -54,6 +57,7 @@ class RunOptions:
         resume: bool = False,
         names: bool = True,
         seed: int | None = None,
+        metric: str | None = None,
     ) -> RunOptions:
         """Check the arguments of `fit`, and return them as options."""
         if observer is not None and not isinstance(observer, Observer):
@@ -72,11 +76,18 @@ class RunOptions:
                  "continue from"),
                 parameter="checkpoint",
             )  # fmt: skip
+        if metric is not None and not isinstance(metric, str):
+            raise ParameterError(parameter="metric", value=metric, allowed="the name of a metric")
+        if metric is not None:
+            from thresher.evaluation.metric import full_name
+
+            metric = full_name(metric)
         path = None if checkpoint is None else os.fspath(checkpoint)
         if path is not None:
             check_place(path)
         part = checkpoint if isinstance(checkpoint, CheckpointPart) else None
-        return cls(observer or Observer(), path, float(every), bool(resume), names, seed, part)
+        watching = observer or Observer()
+        return cls(watching, path, float(every), bool(resume), names, seed, part, metric)
 
     def of_fit(self) -> dict[str, Any]:
         """Return the arguments of `fit` for the observer and the checkpoint."""

@@ -26,6 +26,7 @@ from thresher.training.label_set_scores import (
     loss_terms,
 )
 from thresher.training.observer import Observer
+from thresher.training.ranking_scores import bin_terms, of_bins
 
 Sums = NDArray[np.longdouble]
 
@@ -36,7 +37,7 @@ class Score:
 
     Attributes
     ----------
-    needs : {"labels", "probabilities", "values", "sets"}
+    needs : {"labels", "probabilities", "values", "decision", "sets"}
         The kind of prediction that it compares with the truth; "sets": raw predictions of rows
         with any number of labels, whose truths are `TrueSets`.
     terms : callable
@@ -46,7 +47,7 @@ class Score:
         Computes the score from the sums over all rows.
     """
 
-    needs: Literal["labels", "probabilities", "values", "sets"]
+    needs: Literal["labels", "probabilities", "values", "decision", "sets"]
     terms: Callable[[NDArray[Any], Any, NDArray[np.float64], int], list[Any]]
     finish: Callable[[Sums], Any]
 
@@ -119,6 +120,8 @@ SCORES: dict[str, Score] = {
     "balanced_accuracy": Score("labels", _recalls, _mean_recall),
     "neg_log_loss": Score("probabilities", _log_losses, _mean),
     "neg_brier_score": Score("probabilities", _briers, _mean),
+    "roc_auc": Score("decision", bin_terms, of_bins("roc_auc")),
+    "average_precision": Score("decision", bin_terms, of_bins("average_precision")),
     "neg_mean_squared_error": Score("values", _squares, _mean),
     "neg_root_mean_squared_error": Score("values", _squares, lambda s: -np.sqrt(-_mean(s))),
     "neg_mean_absolute_error": Score("values", _absolutes, _mean),
@@ -252,6 +255,8 @@ class ScoreTally:
         if needs == "values":
             return values(scores(raw, self.loss, classifies=False), self.loss)
         decision = scores(raw, self.loss)
+        if needs == "decision":
+            return decision
         if needs == "probabilities":
             return probabilities(decision, self.loss)
         return decision.argmax(axis=1) if decision.ndim > 1 else (decision >= 0).astype(np.intp)

@@ -34,6 +34,7 @@ from thresher.training.regular_checkpoints import RegularCheckpoints
 from thresher.training.run_options import RunOptions
 from thresher.training.separate_outputs import SeparateOutputs
 from thresher.training.validation import mean_loss
+from thresher.training.validation_metric import judged_by
 
 if TYPE_CHECKING:
     from thresher.data.matrix_source import MatrixSource
@@ -331,12 +332,14 @@ class Trainer:
         self.record(valid, end=True)
         order_watch.conclude(self)
         loss = mean_since(self.outputs.tally, self.pass_tally) if valid is None else valid
-        self.options.observer.tell("pass", number=self.number, loss=loss, record=self.records.last)
+        judged, more = judged_by(self, loss)
+        facts = {"number": self.number, "loss": loss, "record": self.records.last, **more}
+        self.options.observer.tell("pass", **facts)
         full = len(self.outputs.full) == len(self.outputs)
         kept = None if self.valid is None else self.outputs
         if self.records.stopped:
             self.stopped, self.complete = True, full
-        elif self.early_stopping.stops_after(self.number, loss, kept):
+        elif self.early_stopping.stops_after(self.number, judged, kept):
             self.stopped, self.complete = True, False
         self.plan.labels.conclude()
         if full or self.hooks.ended(self.outputs):

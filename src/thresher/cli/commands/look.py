@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.reading_progress import ReadingProgress
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import ParameterError
 from thresher.overview import look as look_at
 
 _TABS = {"tab": "\t", "\\t": "\t", "space": " "}
-_SECONDS = 0.5  # between two lines of progress
-_WAIT = 1.0  # before the first one
 
 
 def look(
@@ -41,7 +38,7 @@ def look(
                 parameter="delimiter", value=delimiter, allowed="one character, or tab"
             )
     check_outputs({"--html": html}, {})
-    progress = _Progress(data, quiet)
+    progress = ReadingProgress(data, quiet)
     try:
         found = look_at(
             list(data),
@@ -64,29 +61,3 @@ def look(
     if html is not None and not quiet:
         show(f"page: {html}", error=True)
     return 0
-
-
-class _Progress:
-    """One line on a terminal that shows how far the reading is."""
-
-    def __init__(self, data: Sequence[str], quiet: bool) -> None:
-        self.shown = sys.stderr.isatty() and not quiet
-        sizes = [os.path.getsize(one) for one in data if os.path.isfile(one)]
-        self.size = sum(sizes) if len(sizes) == len(data) else 0
-        self._began = self._last = time.monotonic()
-        self._written = False
-
-    def __call__(self, rows: int, read: int) -> None:
-        """Show rows and bytes that were read."""
-        now = time.monotonic()
-        if not self.shown or now - self._began < _WAIT or now - self._last < _SECONDS:
-            return
-        share = f", {min(read / self.size, 1.0):.0%}" if self.size and read else ""
-        print(f"\r{rows:,} rows{share}, {now - self._began:.0f} s   ", end="", file=sys.stderr,
-              flush=True)  # fmt: skip
-        self._last, self._written = now, True
-
-    def close(self) -> None:
-        """Remove the line."""
-        if self._written:
-            print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)

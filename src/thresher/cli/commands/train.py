@@ -75,6 +75,7 @@ def train(options: TrainOptions) -> int:
         "observer": observer,
         **checkpoint_arguments(options),
         "names": options.names,
+        "metric": options.metric,
     }
     if RULES[spec.rule].streams:
         run["seed"] = options.seed or 0

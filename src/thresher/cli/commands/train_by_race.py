@@ -31,8 +31,8 @@ _TASKS: dict[str | None, Task] = {
 
 # Options that say what the race finds out, or that need a run with checkpoints.
 _NOT_FOR_RACES = (
-    "passes", "shuffle", "store", "valid", "tol", "patience", "checkpoint", "every", "resume",
-    "keep_checkpoint", "scale",
+    "passes", "shuffle", "store", "valid", "metric", "tol", "patience", "checkpoint", "every",
+    "resume", "keep_checkpoint", "scale",
 )  # fmt: skip
 
 

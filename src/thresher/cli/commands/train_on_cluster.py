@@ -97,6 +97,6 @@ def train_on_cluster(options: TrainOptions) -> int:
 
 
 def _check_options(options: TrainOptions) -> None:
-    for name in ("cache", "valid", "classes", "scale"):
+    for name in ("cache", "valid", "metric", "classes", "scale"):
         if getattr(options, name):
             raise ParameterError(f"--{name} cannot be used with --ray or --workers")

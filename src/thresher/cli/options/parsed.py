@@ -52,6 +52,7 @@ class TrainOptions:
     budget: str | None = None
     html: str | None = None
     scale: str | None = None
+    metric: str | None = None
 
     def __post_init__(self) -> None:
         """Give the loss our name, not that of scikit-learn."""

@@ -72,6 +72,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
         },
         "Validation": {
             "--valid": "validation rows: stop when their loss stops falling",
+            "--metric": "judge them by roc_auc, f1, rmse, ..., not the loss",
             "--tol": "least fall of the loss in a pass",
             "--patience": "passes without improvement before stopping",
         },
@@ -161,6 +162,35 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             for name in ("--format", "--label", "--zero-based", "--threads", "--on-bad-line")
         },
         "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
+    },
+    "evaluate": {
+        "Evaluation": {
+            "MODEL": "a model that train wrote",
+            "DATA...": "files with labels; a second model first: compare them",
+            "--against": "compare with this model on the same rows",
+            "--bootstrap": "replicates for the intervals; 0: no intervals",
+            "--seed": "random seed of the bootstrap",
+            "--shares": "shares of the rows for the lift, such as 0.01,0.1",
+            "--at": "k of precision at k and nDCG at k, such as 1,3,5",
+            "--quantile": "quantile of the quantile loss of a regression",
+        },
+        "Data": {
+            name: _READ[name]
+            for name in (
+                "--format",
+                "--label",
+                "--weight",
+                "--zero-based",
+                "--threads",
+                "--on-bad-line",
+            )
+        },
+        "Result": {
+            "--html": "write a page: curves, thresholds, confusion",
+            "--json": "print all results as one JSON object",
+            "--quiet": _SHOW["--quiet"],
+            "--strict": _SHOW["--strict"],
+        },
     },
     "inspect": {
         "Show": {

@@ -113,6 +113,18 @@ def train(
             show_default=False,
         ),
     ] = [],  # noqa: B006
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Judge the validation rows by a metric of evaluate, such as roc_auc, f1, "
+            "log_loss, rmse or ndcg_at_5, in place of the loss: training stops when it no longer "
+            "improves.",
+            rich_help_panel=LEARNING,
+            show_default=False,
+        ),
+    ] = None,
     tol: Annotated[
         float | None,
         typer.Option(
@@ -307,6 +319,6 @@ def train(
         shuffle_of(shuffle, shuffle_blocks), seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
         keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
-        tolerance, budget, html, scale,
+        tolerance, budget, html, scale, metric,
     )  # fmt: skip
     raise typer.Exit(run(options))

@@ -96,7 +96,8 @@ def tune(
         typer.Option(
             "--scoring",
             metavar="NAME",
-            help="For classes: accuracy, balanced_accuracy, log_loss, brier_score. For numbers: "
+            help="For classes: accuracy, balanced_accuracy, log_loss, brier_score; for two "
+            "classes: roc_auc, average_precision. For numbers: "
             "r2, mean_squared_error, root_mean_squared_error, mean_absolute_error. With "
             "--multilabel: f1_micro, accuracy, mean_loss. Default: accuracy, r2 or f1_micro.",
             rich_help_panel=SEARCH,

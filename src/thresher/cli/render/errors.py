@@ -23,6 +23,7 @@ _OPTIONS = {
     (None, "memory_limit"): "--memory",
     (None, "n_jobs"): "--threads",
     (None, "random_state"): "--seed",
+    (None, "replicates"): "--bootstrap",
 }
 _VALUES = {  # another option, or an option without a value, has the same effect
     ("task", "regression"): "--loss squared",
