@@ -247,16 +247,15 @@ def _pair(values: Any) -> tuple[float, float]:
 
 def _alike(now: Mapping[str, Any], saved: Any) -> dict[str, Any]:
     """Return saved attributes; raise ValueError if they are not of the same names and kinds."""
-    strange = ValueError("what it has seen of the rows cannot be read")
     if not isinstance(saved, dict) or set(saved) != set(now):
-        raise strange
+        raise ValueError("what it has seen of the rows cannot be read")
     for name, value in saved.items():
         if isinstance(now[name], dict):
             _alike(now[name], value)
-        elif isinstance(now[name], list) != isinstance(value, list):
-            raise strange
-        elif not all(isinstance(one, float | int | None) for one in _flat(value)):
-            raise strange
+            continue
+        numbers = all(isinstance(one, float | int | None) for one in _flat(value))
+        if not numbers or isinstance(now[name], list) != isinstance(value, list):
+            raise ValueError("what it has seen of the rows cannot be read")
     return saved
 
 

@@ -31,16 +31,13 @@ class StateInMemory(LearnerState):
     state : FittedState
     params : mapping
         All parameters of the estimator.
+    hold : bool
+        Keep the state in memory nevertheless.
     """
 
-    def __init__(self, state: FittedState, params: Mapping[str, Any]) -> None:
-        self._state = weakref.ref(state)
-        self._held: FittedState | None = None
+    def __init__(self, state: FittedState, params: Mapping[str, Any], hold: bool = False) -> None:
+        self._state, self._held = weakref.ref(state), state if hold else None
         self._params, self._steps = dict(params), state.outputs_steps
-
-    def hold(self, state: FittedState) -> None:
-        """Keep the state in memory."""
-        self._held = state
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Return the arrays; raise ParameterError if the state is lost."""

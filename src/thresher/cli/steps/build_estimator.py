@@ -14,9 +14,11 @@ from thresher.model.model import Model
 from thresher.rules import RULES
 from thresher.training.fitting import Specification, fit
 from thresher.training.run_options import RunOptions
+from thresher.training.source_labels import known_labels
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
+    from thresher.training.fitted import FittedState
 
 
 def specification_of(options: TrainOptions, task: Task | None = None) -> Specification:
@@ -33,7 +35,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
         raise ParameterError(parameter="rule", value=rule, allowed=f"one of {', '.join(RULES)}")
     if options.loss is not None:
         check_loss(options)
-    task = task or task_of(rule, options.loss, labelled(options))
+    task = task or options.task or task_of(rule, options.loss, labelled(options))
     given = {
         "random_state": options.seed or 0,
         "loss": options.loss,
@@ -64,7 +66,13 @@ def estimator_of(spec: Specification) -> Any:
     return made(**{name: value for name, value in spec.params.items() if name in known})
 
 
-def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
+def fitted_model(
+    spec: Specification,
+    source: Source,
+    before: FittedState | None = None,
+    keep_state: bool = False,
+    **run: Any,
+) -> Model:
     """Learn from a source; return the model.
 
     For a rule that learns row by row, no estimator is made: importing estimators takes a second.
@@ -73,6 +81,10 @@ def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
     ----------
     spec : Specification
     source : Source
+    before : FittedState, optional
+        The training that goes on with these rows.
+    keep_state : bool
+        Whether the model can be saved with the learner's state.
     **run
         Arguments of the estimators' `fit`.
     """
@@ -80,8 +92,12 @@ def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
         model: Model = estimator_of(spec).fit(source, **run).model_
         return model
     valid, classes = run.pop("eval_set", None), run.pop("classes", None)
-    state = fit(spec, source, RunOptions.of(**run), valid=valid, classes=classes)
-    return state.model(spec.params)
+    known = None if before is None else known_labels(spec, source, before)
+    state = fit(
+        spec, source, RunOptions.of(**run), valid=valid, classes=classes, known=known,
+        before=before, onward=before is not None,
+    )  # fmt: skip
+    return state.model(spec.params, hold=keep_state)
 
 
 def check_loss(options: TrainOptions) -> None:
