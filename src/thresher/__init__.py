@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from thresher.data.source import Source
     from thresher.discovery import FeatureDiscovery
     from thresher.estimators import *  # noqa: F403
+    from thresher.model.merge import merge
     from thresher.model.model import Feature, Model, Progress, Why, load
     from thresher.overview import Look, look
     from thresher.plots import (
@@ -88,6 +89,7 @@ __all__ = [
     "health",
     "load",
     "look",
+    "merge",
     "plots",
     "preprocessing",
     "race",
@@ -128,6 +130,7 @@ _HOMES = {
     "UnitVarianceScaler": "preprocessing",
     "compare": "comparison",
     "look": "overview",
+    "merge": "model.merge",
     "scan": "data.scan",
     "stability_score": "stability",
 }

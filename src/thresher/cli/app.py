@@ -18,6 +18,7 @@ from thresher.cli.options.demo import demo
 from thresher.cli.options.discover import discover
 from thresher.cli.options.inspect import inspect
 from thresher.cli.options.look import look
+from thresher.cli.options.merge import merge
 from thresher.cli.options.predict import predict
 from thresher.cli.options.shell import completion, man
 from thresher.cli.options.train import train
@@ -56,7 +57,7 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
 
 
-for _command in (demo, look, train, tune, compare, discover, predict, inspect, convert):
+for _command in (demo, look, train, tune, compare, discover, predict, inspect, merge, convert):
     app.command(cls=Command, help=_help(_command))(_command)
 for _command in (completion, man):
     app.command(cls=QuietCommand, help=_help(_command))(_command)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from thresher.errors import ParameterError, setting
@@ -10,6 +12,10 @@ from thresher.training.capacity import Capacity
 from thresher.training.fitted import FittedState
 from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
+
+if TYPE_CHECKING:
+    from thresher.data.matrix_source import MatrixSource
+    from thresher.data.source import Source
 
 
 def for_any_feature(outputs: Outputs | None, plan: TrainingPlan, capacity: Capacity) -> Outputs:
@@ -41,8 +47,6 @@ def continued_outputs(
     onward : bool
         Whether they are to learn further rows of the same pass instead.
     """
-    if onward:
-        check_features(before, plan)
     outputs, classes = before.copied_outputs(), plan.labels.classes
     if onward:
         if outputs.scale is not None:
@@ -80,8 +84,29 @@ def capacity_of(plan: TrainingPlan, before: FittedState | None) -> Capacity:
     return capacity
 
 
-def check_features(before: FittedState, plan: TrainingPlan) -> None:
-    """Raise ParameterError if features of further rows have other numbers than those before.
+def check_names(before: FittedState, source: Source | MatrixSource, owner: str) -> None:
+    """Raise ParameterError if only one of the model and the further rows has named features.
+
+    Parameters
+    ----------
+    before : FittedState
+    source : Source or MatrixSource
+        The further rows.
+    owner : str
+        The estimator or rule, for messages.
+    """
+    named = before.names is not None or before.width == 2**64
+    if source.named and not named and source.bits is not None:
+        return  # its features may have names that were not kept
+    if source.named != named:
+        one, other = ("names", "numbers") if source.named else ("numbers", "names")
+        raise ParameterError(
+            f"the features of the rows have {one}, and those of the model have {other}", owner=owner
+        )
+
+
+def check_width(before: FittedState, plan: TrainingPlan) -> None:
+    """Raise ParameterError if further rows have another number of features.
 
     Parameters
     ----------
@@ -89,15 +114,7 @@ def check_features(before: FittedState, plan: TrainingPlan) -> None:
     plan : TrainingPlan
         The plan for the further rows.
     """
-    any_key = 2**64
-    named = plan.width == any_key or (plan.width == 0 and not plan.grows)
-    if named != (before.width == any_key):
-        one, other = ("names", "numbers") if named else ("numbers", "names")
-        raise ParameterError(
-            f"the features of the rows have {one}, and those of the model have {other}",
-            owner=plan.owner,
-        )
-    fixed = not named and not plan.grows and plan.width != before.width
+    fixed = plan.width not in (0, 2**64) and not plan.grows and plan.width != before.width
     if fixed and (not RULES[plan.rule].needs_width or plan.width > before.width):
         raise ParameterError(
             f"the rows have {plan.width:,} features, and the model has {before.width:,}",

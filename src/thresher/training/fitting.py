@@ -21,6 +21,8 @@ from thresher.training.bank import fewer_lanes
 from thresher.training.checkpoint import check_replaceable
 from thresher.training.continuing import (
     capacity_of,
+    check_names,
+    check_width,
     continued_outputs,
     for_any_feature,
     kept_values,
@@ -183,6 +185,8 @@ def fit(
     dtype = core_args.rows_dtype(spec.rule, spec.params)
     source = shuffled_rows(source, spec.params["shuffle"], seed, dtype, run.observer)
     first_names = collector(source) if run.names else None
+    if onward and before is not None:
+        check_names(before, source, spec.owner)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
@@ -199,8 +203,10 @@ def fit(
         order=OrderWatch(before.order if onward and before is not None else None),
     )
     trainer.first_names = first_names
-    for note in kept_values(before) if onward and before is not None else ():
-        run.observer.tell("note", message=note)
+    if onward and before is not None:
+        check_width(before, plan)
+        for note in kept_values(before):
+            run.observer.tell("note", message=note)
     if before is not None:
         trainer.passes_before = before.passes - (1 if onward else 0)
         trainer.origin = before.origin
@@ -227,7 +233,8 @@ def fit(
         state.runs += onward
         state.refit = refitted
         if run.names:
-            state.names = joined(state.names, names_of(trainer, state))
+            found = names_of(trainer, state)
+            state.names = joined(found, state.names or {}) if onward else joined(state.names, found)
     except Stopped:  # while rows were read again
         trainer.interrupt()
     last = state.history[-1] if state.history else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.cli.options.parsed import TrainOptions
@@ -93,8 +94,9 @@ def fitted_model(
         return model
     valid, classes = run.pop("eval_set", None), run.pop("classes", None)
     known = None if before is None else known_labels(spec, source, before)
+    given = replace(RunOptions.of(**run), all_names=keep_state)
     state = fit(
-        spec, source, RunOptions.of(**run), valid=valid, classes=classes, known=known,
+        spec, source, given, valid=valid, classes=classes, known=known,
         before=before, onward=before is not None,
     )  # fmt: skip
     return state.model(spec.params, hold=keep_state)
