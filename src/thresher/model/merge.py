@@ -53,12 +53,11 @@ def merge(
     --------
     >>> import thresher
     >>> from thresher import FTRLClassifier
-    >>> one, other = (
-    ...     FTRLClassifier(l1=0.1, passes=1, shuffle=False).fit([[1.0, 0.0], [0.0, x]] * n, [1, 0] * n)
-    ...     for n, x in ((10, 1.0), (30, 2.0))
-    ... )
-    >>> both = thresher.merge([one.model_, other.model_])
-    >>> bool(abs(both.weights[0] - (20 * one.coef_[0, 0] + 60 * other.coef_[0, 0]) / 80) < 1e-12)
+    >>> learner = FTRLClassifier(l1=0.1, passes=1, shuffle=False)
+    >>> one = learner.fit([[1.0, 0.0], [0.0, 1.0]] * 10, [1, 0] * 10).model_
+    >>> other = learner.fit([[1.0, 0.0], [0.0, 2.0]] * 30, [1, 0] * 30).model_
+    >>> both = thresher.merge([one, other])
+    >>> bool(abs(both.weights[0] - (20 * one.weights[0] + 60 * other.weights[0]) / 80) < 1e-12)
     True
     """
     given = [m if isinstance(m, Model) else load(m) for m in models]

@@ -68,7 +68,7 @@ class Model(OneRowPredictions, Continuing):
     frontier : Place or None
         Errors and nonzeros of all models of the search, if the model came from one.
     learner : LearnerState or None
-        The state of its learner, if it is known; pickles do not keep it.
+        The state of its learner, in memory or in its file; pickles do not keep it.
 
     Examples
     --------
@@ -330,8 +330,8 @@ class Model(OneRowPredictions, Continuing):
         ----------
         path : path
         state : bool
-            Whether the file also has the state of the learner, so that training can go on from it
-            (see `estimator`). The estimator that learned the model must still exist.
+            Whether the file also has the state of the learner, so that training can go on from it;
+            see `estimator`.
         """
         from thresher.model.file import write
 

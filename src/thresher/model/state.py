@@ -27,10 +27,10 @@ class Continuing:
     def estimator(self: Any) -> Any:
         """Return a fitted estimator with the parameters and the weights of this model.
 
-        It has `score`, and works in pipelines, with `clone` and in searches. If the file of the
-        model has the learner's state, or the estimator that learned the model still exists, then
-        `partial_fit` and ``fit`` with ``warm_start=True`` go on as if training had never stopped.
-        Otherwise their error says why they cannot.
+        It has `score`, and works in pipelines, with `clone` and in searches. If the model comes
+        from an estimator, or from a file with the learner's state, then `partial_fit`, and `fit`
+        with ``warm_start=True``, go on as if training had never stopped. Otherwise their error says
+        why they cannot.
 
         Returns
         -------

@@ -181,7 +181,6 @@ class FittedState:
         params: Mapping[str, Any],
         outputs: list[Output] | None = None,
         names: Mapping[int, str] | None = None,
-        hold: bool = False,
     ) -> Model:
         """Return the model.
 
@@ -193,8 +192,6 @@ class FittedState:
             Weights to use instead of the last ones.
         names : mapping, optional
             Names of all columns, if they have names.
-        hold : bool
-            Whether the model keeps this state in memory, so that its file can have it.
         """
         extras = self.all_extras() if outputs is None else {}
         outputs = self.learned() if outputs is None else outputs
@@ -219,7 +216,7 @@ class FittedState:
             history=tuple(self.history or ()),
             names=None if known is None else only(known, features),
             frontier=self.place,
-            learner=StateInMemory(self, params, hold),
+            learner=StateInMemory(self, params),
             **extras,
         )
 

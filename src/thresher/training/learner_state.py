@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,31 +23,35 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 class StateInMemory(LearnerState):
-    """The state of an estimator, which a model refers to without keeping it in memory.
+    """The state of an estimator, to which the model that it learned refers.
 
     Parameters
     ----------
     state : FittedState
     params : mapping
         All parameters of the estimator.
-    hold : bool
-        Keep the state in memory nevertheless.
     """
 
-    def __init__(self, state: FittedState, params: Mapping[str, Any], hold: bool = False) -> None:
-        self._state, self._held = weakref.ref(state), state if hold else None
-        self._params, self._steps = dict(params), state.outputs_steps
+    def __init__(self, state: FittedState, params: Mapping[str, Any]) -> None:
+        self._state: FittedState | None = None
+        self._params, self._steps, self._why = dict(params), state.outputs_steps, ""
+        if state.final or state.outputs is None:
+            self._why = why_final(state)  # and the model keeps nothing of it in memory
+        else:
+            self._state = state
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays; raise ParameterError if the state is lost."""
-        state = self._state()
-        if state is None or state.outputs_steps != self._steps:
+        """Return the arrays; raise ParameterError if there is no state, or it has changed."""
+        if self._state is None:
             raise ParameterError(
-                "the estimator that learned this model has learned more since, or no longer exists",
-                parameter="state",
-                hint="take model_ of the estimator again, and keep the estimator until it is saved",
+                f"the model has no state of a learner, because {self._why}", parameter="state"
             )
-        saved = packed(state, self._params)
+        if self._state.outputs_steps != self._steps:
+            raise ParameterError(
+                "the estimator has learned more since it made this model; its model_ is newer",
+                parameter="state",
+            )
+        saved = packed(self._state, self._params)
         about = json.dumps(saved.about).encode()
         return {"about": np.frombuffer(about, np.uint8), **saved.tensors()}
 
@@ -59,18 +62,11 @@ def packed(state: FittedState, params: Mapping[str, Any]) -> TrainingCheckpoint:
     Parameters
     ----------
     state : FittedState
+        With outputs.
     params : mapping
         All parameters of the estimator.
-
-    Raises
-    ------
-    ParameterError
-        Training cannot continue from the state.
     """
-    if state.final or state.outputs is None:
-        raise ParameterError(
-            f"the model has no state of a learner, because {why_final(state)}", parameter="state"
-        )
+    assert state.outputs is not None
     own = {name: value for name, value in params.items() if name in RULES[state.rule].parameters}
     named = bool(state.reading)
     about = {

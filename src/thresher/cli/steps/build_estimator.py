@@ -90,8 +90,8 @@ def fitted_model(
         Arguments of the estimators' `fit`.
     """
     if not RULES[spec.rule].streams:
-        model: Model = estimator_of(spec).fit(source, **run).model_
-        return model
+        found: Model = estimator_of(spec).fit(source, **run).model_
+        return found
     valid, classes = run.pop("eval_set", None), run.pop("classes", None)
     known = None if before is None else known_labels(spec, source, before)
     given = replace(RunOptions.of(**run), all_names=keep_state)
@@ -99,7 +99,8 @@ def fitted_model(
         spec, source, given, valid=valid, classes=classes, known=known,
         before=before, onward=before is not None,
     )  # fmt: skip
-    return state.model(spec.params, hold=keep_state)
+    model = state.model(spec.params)
+    return model if keep_state else replace(model, learner=None)  # frees the learners
 
 
 def check_loss(options: TrainOptions) -> None:
