@@ -16,7 +16,7 @@ def test_all_examples_are_short_and_listed_in_their_readme():
     scripts = sorted(path.name for path in EXAMPLES.glob("*.py"))
     listed = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.M)
     assert sorted(listed) == scripts
-    assert len(scripts) == 6
+    assert len(scripts) == 7
     for script in scripts:
         text = (EXAMPLES / script).read_text()
         assert len(text.splitlines()) <= 85
@@ -135,3 +135,13 @@ def test_click_prediction_refuses_a_single_file(tmp_path):
     assert done.returncode == 2
     assert "give two files" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_daily_training_gives_the_weights_of_one_run(tmp_path):
+    out = printed("daily_training.py", tmp_path)
+    assert "the same weights as of one run, byte for byte" in out
+    scores = [float(score) for score in re.findall(r"accuracy before it is learned (\S+)", out)]
+    assert len(scores) == 3
+    assert min(scores) > 0.8
+    sizes = [int(size.replace(",", "")) for size in re.findall(r"([\d,]+) bytes", out)]
+    assert sizes[-1] < min(sizes[:-1])
