@@ -193,6 +193,7 @@ class FittedState:
         names : mapping, optional
             Names of all columns, if they have names.
         """
+        learner = StateInMemory(self, params) if outputs is None else None
         extras = self.all_extras() if outputs is None else {}
         outputs = self.learned() if outputs is None else outputs
         evidence = extras.get("evidence")  # why() needs the names of all its features
@@ -216,7 +217,7 @@ class FittedState:
             history=tuple(self.history or ()),
             names=None if known is None else only(known, features),
             frontier=self.place,
-            learner=StateInMemory(self, params),
+            learner=learner,
             **extras,
         )
 
