@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -124,6 +125,27 @@ def test_dicts_and_one_row_go_on_with_their_names(path: Path) -> None:
         loaded.learn_one(row, label)
     np.testing.assert_array_equal(loaded.model_.weights, one.model_.weights)
     assert loaded.model_.names == one.model_.names
+
+
+def test_frames_keep_their_columns_and_their_label(path: Path) -> None:
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(12)]).assign(sold=TWO)
+    made = thresher.FTRLClassifier(random_state=0).fit(frame, label="sold")
+    made.model_.save(path, state=True)
+    loaded = thresher.load(path).estimator()
+    assert loaded.feature_names_in_.tolist() == made.feature_names_in_.tolist()
+    assert loaded.score(frame) == made.score(frame)
+    for each in (made, loaded):
+        each.partial_fit(frame[frame.columns[::-1]].drop(columns="sold"), TWO)
+    np.testing.assert_array_equal(loaded.coef_, made.coef_)
+    assert saved_bytes(loaded, path) == saved_bytes(made, path)
+    words = pd.DataFrame({"word": THREE.astype(str), "size": X[:, 0]})
+    made = thresher.FTRLClassifier(random_state=0).fit(words, TWO)
+    made.model_.save(path, state=True)
+    loaded = thresher.load(path).estimator()
+    np.testing.assert_array_equal(loaded.predict(words), made.predict(words))
+    for each in (made, loaded):
+        each.partial_fit(words, TWO)
+    assert saved_bytes(loaded, path) == saved_bytes(made, path)
 
 
 def test_an_estimator_without_a_state_predicts_and_says_why_it_cannot_go_on(path: Path) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
-from thresher.errors import ParameterError
+from thresher.errors import ModelFileError, ParameterError
 from thresher.model.model import Model
 from thresher.training.from_model import continued, only_weights
 
@@ -29,8 +27,17 @@ def estimator_of(model: Model) -> Any:
     cls = estimator_class(spec.rule, spec.task)
     known = cls().get_params(deep=False)
     made = cls(**{name: value for name, value in spec.params.items() if name in known})
-    columns = json.loads(str(model.parameters.get("frame_columns") or "[]"))
-    made.n_features_in_ = len(columns) or model.n_features
-    if columns:
-        made.feature_names_in_ = np.array(columns, object)
+    label = None if state.reading else model.parameters.get("label")
+    made.set_columns(_columns(model), model.n_features, label)
     return made.take(state)
+
+
+def _columns(model: Model) -> list[str]:
+    """Return the names of the columns of a frame; empty: the model was not learned from one."""
+    try:
+        found = json.loads(str(model.parameters.get("frame_columns") or "[]"))
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ModelFileError("the names of the model's columns cannot be read")
+    return found

@@ -133,11 +133,15 @@ def _common(model: Model, reading: Sequence[str]) -> dict[str, Any]:
     """Return what a model says of a state; `reading`: the options of reading among parameters."""
     known = model.parameters
     from_source = "first" in known  # rows in memory have no options of reading
+    try:
+        kinds = dict(json.loads(str(known.get("kinds") or "{}")))
+    except (TypeError, ValueError):
+        raise ModelFileError("the kinds of the model's columns cannot be read") from None
     return {
         "history": [record._replace(seconds=0.0) for record in model.history],
         "classes": model.classes,
         "names": None if model.names is None else dict(model.names),
-        "kinds": json.loads(str(known.get("kinds") or "{}")) or None,
+        "kinds": kinds or None,
         "reading": {name: known[name] for name in reading if from_source and name != "rule"},
         "place": model.frontier,
     }
