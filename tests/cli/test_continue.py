@@ -141,17 +141,19 @@ def test_label_sets_and_new_classes_go_on(tmp_path: Path) -> None:
         f"{rng.integers(1, 9)}:1 {rng.integers(9, 20)}:0.5\n"
         for _ in range(200)
     ]
-    options = ["--multilabel", "--rule", "ftrl", "--alpha", "0.1", "--store", "nonzero"]
+    options = ["--multilabel", "--rule", "forward-backward", "--eta0", "0.1"]
     whole, found = train(tmp_path, lines, "whole", *options), None
     found = in_parts(tmp_path, lines, [120], *options)
     np.testing.assert_array_equal(found.classes, whole.classes)
     np.testing.assert_array_equal(found.weights, whole.weights)
-    several = svmlight(tmp_path / "several", classes=("a", "b", "c"))
-    first = train(tmp_path, several, "abc", "--rule", "ftrl", "--multiclass", "--keep-state")
-    fourth = several.read_text().replace("a ", "d ").splitlines(keepends=True)
-    more = train(tmp_path, fourth, "abcd", "--from", tmp_path / "abc")
-    assert first.classes.tolist() == ["a", "b", "c"]
-    assert more.classes.tolist() == ["a", "b", "c", "d"]
+    several = svmlight(tmp_path / "several", classes=(1, 2, 3))
+    first = train(tmp_path, several, "three", "--rule", "ftrl", "--multiclass", "--keep-state")
+    fourth = [f"{int(line[0]) + 1}{line[1:]}" for line in several.read_text().splitlines(True)]
+    more = train(tmp_path, fourth, "four", "--from", tmp_path / "three")
+    assert first.classes is not None
+    assert more.classes is not None
+    assert first.classes.tolist() == [1, 2, 3]
+    assert more.classes.tolist() == [1, 2, 3, 4]
 
 
 def test_tables_keep_their_columns_and_kinds(tmp_path: Path) -> None:

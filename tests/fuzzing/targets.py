@@ -113,8 +113,8 @@ def goes_on(found: Model) -> None:
     if estimator.state_.outputs is None:
         return
     X = sp.csr_matrix(([1.0, 2.0], [0, found.n_features - 1], [0, 1, 2]), (2, found.n_features))
-    assert estimator.state_.outputs.predict(as_batch(X)).shape == (2, len(found.intercept))
     with contextlib.suppress(ValueError, ArithmeticError, thresher.DivergenceError):
+        assert estimator.state_.outputs.predict(as_batch(X)).shape == (2, len(found.intercept))
         estimator.partial_fit(X, [0.0, 1.0] if found.classes is None else found.classes[:2])
 
 

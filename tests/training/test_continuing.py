@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import thresher
 from thresher import ParameterError
@@ -85,12 +87,26 @@ def test_notes_name_values_that_stay() -> None:
     ]
 
 
+def test_the_best_estimator_of_a_search_goes_on(tmp_path: Path) -> None:
+    y = LABELS["two"]
+    learner = thresher.FTRLClassifier(passes=2, random_state=0)
+    search = thresher.OnePassSearchCV(learner, {"l1": [0.1, 1.0]}, cv=2).fit(X, y)
+    best = search.best_estimator_
+    best.model_.save(tmp_path / "best", state=True)
+    loaded = thresher.load(tmp_path / "best").estimator()
+    assert loaded.model_.frontier is not None
+    alone = clone(best).fit(X, y)
+    for each in (best, loaded, alone):
+        each.partial_fit(X, y)
+    np.testing.assert_array_equal(loaded.coef_, best.coef_)
+    np.testing.assert_array_equal(alone.coef_, best.coef_)
+
+
 def test_why_training_cannot_continue() -> None:
     y = LABELS["two"]
-    search = thresher.OnePassSearchCV(thresher.FTRLClassifier(), {"l1": [0.1, 1.0]}, cv=2)
-    search.fit(X, y)
+    path = thresher.SparsityPath(thresher.FTRLClassifier(random_state=0), cv=2).fit(X, y)
     with pytest.raises(ParameterError, match="cannot continue, because a search trained it"):
-        search.best_estimator_.partial_fit(X, y)
+        path.chosen_estimator_.partial_fit(X, y)
     state = FittedState("ftrl", {}, {}, None, 5, final=True)
     with pytest.raises(ParameterError, match="because it was trained with scaled columns, on a"):
-        thresher.FTRLClassifier().take(state).partial_fit(X, y)
+        thresher.FTRLRegressor().take(state).partial_fit(X, y)

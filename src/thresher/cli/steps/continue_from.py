@@ -92,7 +92,7 @@ def _check_labels(file: str, model: Model, options: TrainOptions) -> None:
         option = "--multiclass" if options.multiclass else "--classes"
         raise ParameterError(f"{option} is for classes, and {file} predicts numbers")
     given = classes_of(options.classes)
-    if given is not None and sorted(map(str, given)) != sorted(map(str, known or ())):
+    if given is not None and set(given) != set(known or ()):
         raise ParameterError(
             f"--classes are {', '.join(map(str, given))}, and those of {file} are "
             f"{', '.join(map(str, known or ()))}"
