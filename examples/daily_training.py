@@ -36,7 +36,7 @@ if not files:
 # The first day starts the model; each further day goes on from the file.
 for number, file in enumerate(files):
     if number == 0:
-        clf = thresher.OnePassClassifier(random_state=0)
+        clf = thresher.OnePassClassifier(store="hashed", random_state=0)
         clf.partial_fit(thresher.scan(file), classes=[-1, 1])
     else:
         clf = thresher.load("clicks.thresher").estimator()
@@ -46,7 +46,7 @@ for number, file in enumerate(files):
     size = Path("clicks.thresher").stat().st_size
     print(f"{file}: {clf.model_.nnz} weights, {size:,} bytes with the state")
 
-whole = thresher.OnePassClassifier(random_state=0)
+whole = thresher.OnePassClassifier(store="hashed", random_state=0)
 whole.partial_fit(thresher.scan(files), classes=[-1, 1])
 same = (whole.model_.weights.tobytes(), whole.model_.intercept.tobytes()) == (
     clf.model_.weights.tobytes(),
