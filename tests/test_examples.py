@@ -147,3 +147,13 @@ def test_two_models_are_evaluated_on_other_rows(tmp_path):
     assert float(re.search(r"^ROC AUC +(\S+)", out, re.M)[1]) > 0.6
     for page in ("evaluation.html", "comparison.html"):
         assert "<svg" in (tmp_path / page).read_text()
+
+
+def test_daily_training_gives_the_weights_of_one_run(tmp_path):
+    out = printed("daily_training.py", tmp_path)
+    assert "the same weights as of one run, byte for byte" in out
+    scores = [float(score) for score in re.findall(r"accuracy before it is learned (\S+)", out)]
+    assert len(scores) == 3
+    assert min(scores) > 0.8
+    sizes = [int(size.replace(",", "")) for size in re.findall(r"([\d,]+) bytes", out)]
+    assert sizes[-1] < min(sizes[:-1])

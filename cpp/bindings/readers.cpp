@@ -217,6 +217,9 @@ void bind_names(nb::module_& m) {
       .def("__len__", &FirstNames::size)
       .def_prop_ro("full", &FirstNames::full, "Whether the names were dropped.")
       .def(
+          "keys", [](const FirstNames& self) { return owned_array(self.keys()); },
+          "Return all features that have a name, in increasing order.")
+      .def(
           "of",
           [](const FirstNames& self, Keys keys) {
             FirstNames::Selected found;

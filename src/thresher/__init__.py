@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from thresher.discovery import FeatureDiscovery
     from thresher.estimators import *  # noqa: F403
     from thresher.evaluation import Evaluation, ModelComparison, evaluate
+    from thresher.model.merge import merge
     from thresher.model.model import Feature, Model, Progress, Why, load
     from thresher.overview import Look, look
     from thresher.plots import (
@@ -92,6 +93,7 @@ __all__ = [
     "health",
     "load",
     "look",
+    "merge",
     "plots",
     "preprocessing",
     "race",
@@ -133,6 +135,7 @@ _HOMES = {
     "UnitVarianceScaler": "preprocessing",
     "compare": "comparison",
     "look": "overview",
+    "merge": "model.merge",
     "scan": "data.scan",
     "stability_score": "stability",
 }

@@ -1099,6 +1099,9 @@ class FirstNames:
     def full(self) -> bool:
         """Whether the names were dropped."""
 
+    def keys(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """Return all features that have a name, in increasing order."""
+
     def of(
         self, keys: NDArray[numpy.uint64]
     ) -> tuple[NDArray[numpy.uint64], NDArray[numpy.int64], NDArray[numpy.uint8]]:

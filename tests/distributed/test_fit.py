@@ -70,7 +70,7 @@ def test_a_fitted_estimator_can_be_used_as_any_other(name, shards):
         estimator.partial_fit(X, y)
         assert bits_of(estimator) != before
     else:
-        with pytest.raises(ParameterError, match="on a cluster or in a search, and its"):
+        with pytest.raises(ParameterError, match="cannot continue, because it was trained on a"):
             estimator.partial_fit(X, y)
     assert estimator.fit(X, y).score(X, y) > 0.5
 
@@ -213,6 +213,34 @@ def test_partial_fit_continues_after_the_cluster(kind, shards):
     assert model._fitted.watch.see(Progress(2148, 1e15, None, 0.0, 0.0)).startswith(
         "training diverges: the mean loss of the last 100 rows"
     )
+
+
+@pytest.mark.parametrize("kind", [thresher.FTRLClassifier, thresher.TruncatedGradientClassifier])
+def test_several_classes_continue_after_the_cluster(kind, shards, tmp_path):
+    """Each class goes on with a learner of its own, also from a file, as two classes would."""
+    X, y = rows_of(classes=3)
+    files = write_shards(tmp_path / "three", X, y)
+    model = fit(kind(passes=2, random_state=0), files, workers=0, rounds=3)
+    assert model.classes_.tolist() == [0, 1, 2]
+    model.model_.save(tmp_path / "model", state=True)
+    loaded = thresher.load(tmp_path / "model").estimator()
+    copied = pickle.loads(pickle.dumps(model))
+    X_more, y_more = rows_of(1, classes=3)
+    for each in (model, loaded, copied):
+        each.partial_fit(X_more, y_more)
+    assert bits_of(loaded) == bits_of(copied) == bits_of(model)
+    # The learner of class 0 is that of a run for "class 0, or not".
+    files = write_shards(tmp_path / "two", X, (y == 0).astype(int))
+    single = fit(kind(passes=2, random_state=0), files, workers=0, rounds=3)
+    single.partial_fit(X_more, (y_more == 0).astype(int))
+    np.testing.assert_array_equal(single.coef_[0], model.coef_[0])
+
+
+def test_a_perceptron_of_a_cluster_says_why_it_cannot_continue(shards):
+    X, y = rows_of()
+    model = fit(thresher.MarginPerceptronClassifier(random_state=0), shards, "average", workers=0)
+    with pytest.raises(ParameterError, match="because it was trained on a cluster, and its learn"):
+        model.partial_fit(X, y)
 
 
 def test_there_is_no_certificate(shards):

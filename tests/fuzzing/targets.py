@@ -29,6 +29,7 @@ from thresher.data import as_batch
 from thresher.data.byte_stream import BinaryStream
 from thresher.errors import DataError
 from thresher.model import file as model_file
+from thresher.model.model import Model
 from thresher.report.model_page import model_page
 from thresher.training import checkpoint as checkpoints
 
@@ -55,12 +56,20 @@ class Safetensors:
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError)
 
 
-def sealed_model(data: bytes) -> bytes | None:
-    """Return a model file with the right checksum; None if it cannot be read."""
+def sealed_model(data: bytes, state: bool = True) -> bytes | None:
+    """Return a model file with the right checksums; None if it cannot be read.
+
+    `state`: also with the right size and checksum of the learner's state.
+    """
     try:
-        parts = Safetensors(data)
+        parts, tensors = Safetensors(data), tensors_of(data)
         parts.about.pop("checksum", None)
-        parts.about["checksum"] = model_file._checksum(tensors_of(data), parts.about)
+        learner = sorted(name for name in tensors if name.startswith("learner_"))
+        if state and "learner" in parts.about:
+            size = sum(tensors[name].nbytes for name in learner)
+            digest = model_file._digest(tensors, learner)
+            parts.about["learner"] = {"bytes": size, "checksum": digest}
+        parts.about["checksum"] = model_file._checksum(tensors, parts.about)
         return parts.pack()
     except UNREADABLE:
         return None
@@ -85,11 +94,28 @@ def model(data: bytes, folder: Path) -> None:
         assert ET.fromstring(model_page(found).removeprefix("<!DOCTYPE html>")) is not None
         for certificate in found.certificates:
             assert str(certificate)
+        goes_on(found)
         if 0 < found.n_features < 10_000:
             column = found.n_features - 1
             found.why(column, None if len(found.intercept) == 1 else found.classes.tolist()[0])
             X = sp.csr_matrix(([1.0, 2.0], [0, column], [0, 1, 2, 2]), (3, found.n_features))
             assert len(found.predict(X)) == 3
+
+
+def goes_on(found: Model) -> None:
+    """A damaged state of a learner raises an error; any other predicts and learns."""
+    if found.learner is None or found.n_features > 10_000:
+        return
+    try:
+        estimator = found.estimator()
+    except ModelFileError:
+        return
+    if estimator.state_.outputs is None:
+        return
+    X = sp.csr_matrix(([1.0, 2.0], [0, found.n_features - 1], [0, 1, 2]), (2, found.n_features))
+    with contextlib.suppress(ValueError, ArithmeticError, thresher.DivergenceError):
+        assert estimator.state_.outputs.predict(as_batch(X)).shape == (2, len(found.intercept))
+        estimator.partial_fit(X, [0.0, 1.0] if found.classes is None else found.classes[:2])
 
 
 def sealed_checkpoint(data: bytes) -> bytes | None:

@@ -27,7 +27,7 @@ FIXTURES = Path(make.__file__).parent
 
 def model(path):
     estimator = thresher.FTRLClassifier(random_state=0).fit(np.eye(4), [0, 1, 0, 1])
-    estimator.model_.save(path)
+    estimator.model_.save(path, state=True)
     return path, "thresher", thresher.load, ModelFileError
 
 

@@ -91,10 +91,10 @@ def test_estimators_have_their_class_and_cannot_continue():
     fitted = path.chosen_estimator_
     assert type(fitted) is thresher.TruncatedGradientClassifier
     assert not hasattr(fitted, "history_")
-    with pytest.raises(ParameterError, match="in a search, and its training cannot continue"):
+    with pytest.raises(ParameterError, match="cannot continue, because a search trained"):
         fitted.partial_fit(X, Y)
     copied = pickle.loads(pickle.dumps(fitted)).set_params(warm_start=True)
-    with pytest.raises(ParameterError, match="in a search, and its training cannot continue"):
+    with pytest.raises(ParameterError, match="cannot continue, because a search trained"):
         copied.fit(X, Y)
     assert fitted.model_.frontier.at == path.chosen_index_
     assert fitted.score(X, Y) > 0.8

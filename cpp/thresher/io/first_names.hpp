@@ -195,6 +195,16 @@ class FirstNames {
 
   std::size_t size() const { return size_; }
 
+  // All features that have a name, in increasing order.
+  std::vector<std::uint64_t> keys() const {
+    std::vector<std::uint64_t> found;
+    found.reserve(size_);
+    for (const NameList& list : lists_)
+      found.insert(found.end(), list.keys.begin(), list.keys.end());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
   // Stores the names of a block. Must be called for blocks in file order.
   void take(NameList names) {
     if (full() || names.empty()) return;

@@ -30,7 +30,7 @@ def hand_over(
 ) -> None:
     """Give an estimator the fitted state, as its own `fit` would.
 
-    With a single output of a rule that learns row by row, `partial_fit` can continue. Other
+    After averaging, `partial_fit` can continue, with a learner of its own for each output. Other
     estimators can predict, and can be fitted again.
     """
     rule, learned = RULES[job.rule], [run.learned for run in runs]
@@ -56,16 +56,24 @@ def hand_over(
     state.hooks = Specification(job.rule, job.task, job.params, "").hooks()
     outputs = [output for one in learned for output in one.outputs]
     states = learned[0].states
-    if states is not None and len(outputs) == 1 and not rule.keeps_facts:
-        state.outputs = state.factory.restore(states, 1)
+    if states is not None and not rule.keeps_facts:
+        state.separate = len(outputs) > 1
+        state.outputs = state.factory.restore(states, len(outputs))
         state.recorded = state.outputs.tally  # the history covers all rows so far
         state.watch = watch_for(job.rule, state.outputs.steps) or state.watch
     else:
-        state.weights, state.final = outputs, True
+        state.weights, state.final, state.obstacle = outputs, True, _obstacle(job.rule)
         if all(one.evidence is not None for one in learned):
             found = [one.evidence for one in learned if one.evidence]
             state.extras["evidence"] = _join_evidence(found)
     estimator.take(state)
+
+
+def _obstacle(rule: str) -> str:
+    """Return why training cannot continue after a run on a cluster."""
+    if RULES[rule].keeps_facts:
+        return "it was trained on a cluster, and its learner must have seen each row itself"
+    return "it was trained on a cluster, whose workers kept the state of its learners"
 
 
 def _records(run: ClusterRun, paths: int) -> list[Progress]:

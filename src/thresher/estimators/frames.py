@@ -247,6 +247,24 @@ class FrameInput:
         label = {"label": self._label_column} if hasattr(self, "_label_column") else {}
         return {"frame_columns": json.dumps(columns.tolist()), **label}
 
+    def set_columns(self, columns: list[str], width: int, label: str | None = None) -> None:
+        """Set the attributes of the columns of training, as `fit` does.
+
+        Parameters
+        ----------
+        columns : list of str
+            The columns of a frame of numbers; empty: X was a matrix.
+        width : int
+            Number of features.
+        label : str, optional
+            The column of the frame that held the labels.
+        """
+        self.n_features_in_ = len(columns) or width
+        if columns:
+            self.feature_names_in_ = np.array(columns, object)
+            if label is not None:
+                self._label_column = label
+
     def _set_columns(self, state: FittedState) -> None:
         """Set the attributes of columns after training on a source."""
         columns = json.loads(state.reading.get("frame_columns") or "[]")

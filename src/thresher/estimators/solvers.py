@@ -138,7 +138,8 @@ def _renumbered(state: FittedState, features: NDArray[np.uint64], width: int) ->
     if (evidence := extras.get("evidence")) is not None:
         known = features[evidence.features.astype(np.intp)]
         extras["evidence"] = replace(evidence, features=known)
-    state = replace(state, outputs=None, refit=None, final=True)
+    why = f"the rule {state.rule} needs all rows at once"
+    state = replace(state, outputs=None, refit=None, final=True, obstacle=why)
     return replace(state, weights=weights, extras=extras, width=width)
 
 

@@ -6,6 +6,9 @@ It has no time stamps. Its tensors are `indptr`, `indices`, `weights`, `intercep
 `named` (the features), `name_ends` (where each name ends) and `name_text` (in UTF-8). Format 1 has
 the names in the JSON text, which takes seconds to read for a million names. If there is evidence of
 each feature, the file has the arrays of the evidence, too.
+
+With the state of the learner, the format is 3, and the file also has tensors whose names begin with
+`learner_`. They have a checksum of their own: they are read only when training goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -28,12 +31,13 @@ from safetensors.numpy import save as to_bytes
 from thresher._version import __version__
 from thresher.atomic import write_whole
 from thresher.certificates import Certificate
-from thresher.errors import ModelFileError
+from thresher.errors import ModelFileError, ParameterError
 from thresher.file_format import (
     RepeatedEntryError,
     check_format,
     description_of,
     opened_tensors,
+    writer_of,
 )
 from thresher.losses import LOSSES
 from thresher.model import name_tensors
@@ -42,9 +46,12 @@ from thresher.model.evidence import TENSORS as EVIDENCE
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 from thresher.model.name_arrays import NameArrays
+from thresher.model.state import LearnerState
 
-FORMAT = 2
+FORMAT, WITHOUT_STATE = 3, 2
 _KEY = "thresher"  # the only metadata entry: several would be written in random order
+_LEARNER = "learner_"  # begins the names of tensors of the learner's state
+_STATE_TYPES = {"U8": 1, "I64": 8, "U64": 8}  # bytes of each number
 _TENSORS = {
     "indptr": np.int64,
     "indices": np.uint64,
@@ -59,8 +66,12 @@ _CLASSES = re.compile(r"[<>]U\d{1,5}|[<>|][iu][1248]|[<>]f[248]|\|b1|\|O")
 _LONG_CLASS_BYTES, _CLASS_BYTES, _BYTES_PER_LETTER = 1 << 30, 1 << 26, 256
 
 
-def write(model: Model, path: str | PathLike[str]) -> None:
-    """Write the model atomically: to a temporary file, which then gets the name."""
+def write(model: Model, path: str | PathLike[str], state: bool = False) -> None:
+    """Write the model atomically: to a temporary file, which then gets the name.
+
+    `state`: with the learner's state.
+    """
+    learner = _state_tensors(model) if state else {}
     tensors = {
         "indptr": model.indptr,
         "indices": model.indices,
@@ -76,7 +87,7 @@ def write(model: Model, path: str | PathLike[str]) -> None:
     if model.evidence is not None:
         tensors |= model.evidence.tensors()
     about = {
-        "format": FORMAT,
+        "format": FORMAT if state else WITHOUT_STATE,
         "version": __version__,
         "n_features": model.n_features,
         "loss": model.loss,
@@ -88,9 +99,55 @@ def write(model: Model, path: str | PathLike[str]) -> None:
         about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
     if model.frontier is not None:
         about["frontier"] = model.frontier.to_dict()
+    if state:
+        size = sum(array.nbytes for array in learner.values())
+        about["learner"] = {"bytes": size, "checksum": _digest(learner, sorted(learner))}
     about["checksum"] = _checksum(tensors, about)
-    content = to_bytes(tensors, {_KEY: json.dumps(about, sort_keys=True)})
+    content = to_bytes(tensors | learner, {_KEY: json.dumps(about, sort_keys=True)})
     write_whole(path, content)
+
+
+def _state_tensors(model: Model) -> dict[str, NDArray[Any]]:
+    if model.learner is None:
+        raise ParameterError(
+            "the model has no state of a learner to save; models of estimators that learn row by "
+            "row have one, and files that were saved with state=True",
+            parameter="state",
+            value=True,
+        )
+    return {_LEARNER + name: array for name, array in model.learner.tensors().items()}
+
+
+class StateInFile(LearnerState):
+    """The learner's state in the file of a model. It is read when it is asked for.
+
+    Parameters
+    ----------
+    path : str
+    bytes : int
+        Its size.
+    checksum : str
+    version : str
+        The version of Thresher that wrote it.
+    """
+
+    def __init__(self, path: str, bytes: int, checksum: str, version: str) -> None:
+        self.path, self.bytes, self.checksum, self.version = path, bytes, checksum, version
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Read and verify the arrays."""
+        try:
+            with opened_tensors(self.path) as file:
+                names = sorted(name for name in file.keys() if name.startswith(_LEARNER))  # noqa: SIM118
+                found = {name: file.get_tensor(name) for name in names}
+        except (OSError, SafetensorError) as error:
+            raise ModelFileError(f"{self.path}: cannot be read again ({error})") from error
+        if _digest(found, names) != self.checksum:
+            raise ModelFileError(
+                f"{self.path}: the learner's state does not match its checksum: it is damaged, or "
+                f"the file has changed since the model was loaded"
+            )
+        return {name.removeprefix(_LEARNER): array for name, array in found.items()}
 
 
 def read(path: str | PathLike[str]) -> Model:
@@ -101,7 +158,7 @@ def read(path: str | PathLike[str]) -> Model:
         if about.pop("checksum", None) != _checksum(tensors, about):
             raise ModelFileError(f"{path}: damaged: the contents do not match their checksum")
         _check(tensors, about)
-        return _model(tensors, about)
+        return _model(tensors, about, path)
     except ModelFileError:
         raise
     except FileNotFoundError:
@@ -130,7 +187,9 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         if not isinstance(about, dict):
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
         check_format(path, about, FORMAT, ModelFileError)
-        names = set(file.keys())
+        learner = {name for name in file.keys() if name.startswith(_LEARNER)}  # noqa: SIM118
+        _check_state(file, learner, about)
+        names = set(file.keys()) - learner
         rest = names - MORE_TENSORS if set(EVIDENCE) <= names else names
         known = [{*_TENSORS, *a, *b} for a in ((), name_tensors.TENSORS) for b in ((), EVIDENCE)]
         if rest not in known:
@@ -139,6 +198,21 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             return {name: file.get_tensor(name) for name in sorted(names)}, about
         except (AttributeError, TypeError) as error:  # a number type that NumPy does not have
             raise ModelFileError(f"{path}: damaged: {error}") from error
+
+
+def _check_state(file: Any, names: Iterable[str], about: Mapping[str, Any]) -> None:
+    """Raise ValueError if the learner's state is not described; only its header is read."""
+    size = 0
+    for name in names:
+        part = file.get_slice(name)
+        if part.get_dtype() not in _STATE_TYPES or len(part.get_shape()) != 1:
+            raise ValueError("the learner's state has a wrong type or shape")
+        size += _STATE_TYPES[part.get_dtype()] * part.get_shape()[0]
+    kept = about.get("learner")
+    if kept is None and not names:
+        return
+    if not isinstance(kept, dict) or set(kept) != {"bytes", "checksum"} or kept["bytes"] != size:
+        raise ValueError("the learner's state does not match its description")
 
 
 def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
@@ -214,7 +288,8 @@ def _is_count(value: Any, end: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
 
 
-def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Model:
+def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any], path: str) -> Model:
+    kept = about.get("learner")
     return Model(
         indptr=tensors["indptr"],
         indices=tensors["indices"],
@@ -243,6 +318,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Mod
             else None
         ),
         frontier=Place.from_dict(about["frontier"]) if "frontier" in about else None,
+        learner=kept and StateInFile(os.path.abspath(path), **kept, version=writer_of(about)),
     )
 
 
@@ -272,8 +348,13 @@ def _row(record: Progress) -> tuple[float, ...]:
 
 
 def _checksum(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for name in (*_TENSORS, *sorted(set(tensors) - set(_TENSORS))):
+    rest = sorted(name for name in set(tensors) - set(_TENSORS) if not name.startswith(_LEARNER))
+    return _digest(tensors, [*_TENSORS, *rest], json.dumps(about, sort_keys=True))
+
+
+def _digest(tensors: Mapping[str, NDArray[Any]], names: Iterable[str], text: str = "") -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in names:
         digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
         digest.update(tensors[name].tobytes())
     return digest.hexdigest()

@@ -27,6 +27,7 @@ from thresher.model.links import labels, probabilities, scores, values
 from thresher.model.one_row import OneRowPredictions, rows_for
 from thresher.model.one_row import predictor_of as row_predictor_of
 from thresher.model.predict import predictor_of
+from thresher.model.state import Continuing, LearnerState
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -37,7 +38,7 @@ __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 
 
 @dataclass(frozen=True, repr=False)
-class Model(OneRowPredictions):
+class Model(OneRowPredictions, Continuing):
     """Sparse weights, and everything needed to use and understand them.
 
     Attributes
@@ -66,6 +67,8 @@ class Model(OneRowPredictions):
         Evidence of the stabilized rule for each feature; see `why`.
     frontier : Place or None
         Errors and nonzeros of all models of the search, if the model came from one.
+    learner : LearnerState or None
+        The state of its learner, in memory or in its file; pickles do not keep it.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Model(OneRowPredictions):
     certificates: tuple[Certificate, ...] = ()
     evidence: Evidence | None = None
     frontier: Place | None = None
+    learner: LearnerState | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -316,7 +320,7 @@ class Model(OneRowPredictions):
             )
         return probabilities(self.decision_function(X), self.loss, len(self.classes))
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], state: bool = False) -> None:
         """Write the model to a file, atomically.
 
         The file is in safetensors format, with a checksum and without time stamps: equal models
@@ -325,10 +329,13 @@ class Model(OneRowPredictions):
         Parameters
         ----------
         path : path
+        state : bool
+            Whether the file also has the state of the learner, so that training can go on from it;
+            see `estimator`.
         """
         from thresher.model.file import write
 
-        write(self, path)
+        write(self, path, state)
 
     def report(
         self,

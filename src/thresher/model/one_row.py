@@ -159,9 +159,9 @@ class OneRowPredictions:
         return predictor_of(self).probabilities(row, lambda row: _general(self, row))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields, without what is computed again when used."""
-        kept = ("_one_row", KEPT)
-        return {name: value for name, value in vars(self).items() if name not in kept}
+        """Return the fields, without the learner's state and what is computed again when used."""
+        left_out = ("_one_row", KEPT, "learner")
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
 
 def reading_of(model: Model) -> DictReading:

@@ -128,9 +128,13 @@ def multiplied(estimator: Any, slope: float, shift: float = 0.0) -> Any:
 def _with_weights(estimator: Any, outputs: list[Output]) -> Any:
     state = estimator.state_
     extras = state.all_extras()
+    why = "the race scaled its columns or its weights after training"
     return estimator.take(
-        replace(state, weights=outputs, outputs=None, refit=None, extras=extras, final=True)
-    )
+        replace(
+            state, weights=outputs, outputs=None, refit=None, extras=extras, final=True,
+            obstacle=why,
+        )
+    )  # fmt: skip
 
 
 def _is_dense(X: Any) -> bool:

@@ -56,6 +56,7 @@ ONE_PASS = Rule(
     chooses_at_end=True,
     scales_columns=True,
     standardises_in_core=True,
+    cuts=True,
     refit_rule="ftrl",
     estimators={"classifier": "OnePassClassifier", "regressor": "OnePassRegressor"},
 )

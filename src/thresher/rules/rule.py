@@ -77,6 +77,9 @@ class Rule:
     chooses_at_end : bool
         Whether target_nnz only chooses weights of the finished model, so that outputs can share a
         store.
+    cuts : bool
+        Whether the model leaves out small weights of the learner. They may come back without a row
+        that has their feature.
     refit_rule : str
         The rule, with lanes and a penalty, that learns the weights kept by target_nnz again; empty:
         they stay as they are. A rule that has it also has the parameters target_nnz and refit.
@@ -124,6 +127,7 @@ class Rule:
     chooses_at_end: bool = False
     scales_columns: bool = False
     standardises_in_core: bool = False
+    cuts: bool = False
     refit_rule: str = ""
     ends_by_itself: bool = False
     penalty: str | None = None

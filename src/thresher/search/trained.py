@@ -155,6 +155,7 @@ class TrainedModels:
             history=None,
             passes=trainer.number,
             final=True,
+            obstacle="a search trained it together with its other models, and kept its weights",
             classes=plan.labels.classes,
             multilabel=self._label_format(),
             kinds=dict(trainer.kinds) or None,

@@ -42,6 +42,19 @@ def labelled(
     )
 
 
+def as_json(found: Sequence[Sequence[Certificate]]) -> list[list[dict[str, Any]]]:
+    """Return the certificates of each output in types that JSON has."""
+    return [[certificate.to_dict() for certificate in those] for those in found]
+
+
+def from_json(kept: Any, outputs: int) -> list[tuple[Certificate, Certificate]]:
+    """Return the two certificates of each output; raise ValueError if there are others."""
+    found = [(Certificate.from_dict(one), Certificate.from_dict(other)) for one, other in kept]
+    if len(found) not in (0, outputs):
+        raise ValueError("its certificates do not match its outputs")
+    return found
+
+
 # ---- margin perceptron --------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
@@ -73,16 +74,18 @@ class TrainingCheckpoint:
                 digest.update(array.tobytes())
         return digest.hexdigest()[:32]
 
-    def write(self, path: str | PathLike[str]) -> str:
-        """Write the file atomically; return the digest."""
-        digest = self.digest
-        tensors = {
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Return the states and the names as arrays, by the names that they have in the file."""
+        tensors: dict[str, NDArray[Any]] = {
             f"{name}{number}": np.frombuffer(content, np.uint8)
             for name, contents in (("state", self.states), ("best", self.best))
             for number, content in enumerate(contents)
         }
-        if self.names is not None:
-            tensors |= name_tensors.to_tensors(self.names)
+        return tensors if self.names is None else tensors | name_tensors.to_tensors(self.names)
+
+    def write(self, path: str | PathLike[str]) -> str:
+        """Write the file atomically; return the digest."""
+        digest, tensors = self.digest, self.tensors()
         about = {
             "format": FORMAT,
             "version": self.version,

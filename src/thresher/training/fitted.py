@@ -19,6 +19,7 @@ from thresher.model.name_arrays import only
 from thresher.rules import core_args
 from thresher.rules.parameter import UNRECORDED
 from thresher.training.hooks import Hooks
+from thresher.training.learner_state import StateInMemory
 from thresher.training.name_cache import NameCache
 from thresher.training.outputs import Outputs
 from thresher.training.outputs_factory import OutputsFactory
@@ -55,7 +56,9 @@ class FittedState:
     known : pair or None
         Rows that were predicted already, with their raw predictions; not pickled.
     final : bool
-        Whether training cannot continue, because the model comes from a cluster or a search.
+        Whether training cannot continue; then the learners are lost.
+    obstacle : str
+        Why it cannot, as the end of a sentence; empty: it is not known.
     hooks : Hooks
     recorded : pair of float
         Sums of losses and weights at the last record.
@@ -83,6 +86,12 @@ class FittedState:
         Names of features of rows that were given as dicts.
     row_by_row : bool
         Whether `learn_one` learned the last row.
+    separate : bool
+        Whether each output has a learner of its own, as after training on a cluster.
+    runs : int
+        Number of runs of `thresher train --from` that this one continues.
+    origin : str
+        The checksum of the state in the model file that training goes on from; empty: none.
     """
 
     rule: str
@@ -97,6 +106,7 @@ class FittedState:
     extras: dict[str, Any] = field(default_factory=dict)
     known: tuple[Any, NDArray[np.float64]] | None = None
     final: bool = False
+    obstacle: str = ""
     hooks: Hooks = field(default_factory=Hooks)
     recorded: LossTally = (0.0, 0.0)
     watch: DivergenceWatch = field(default_factory=DivergenceWatch)
@@ -111,6 +121,9 @@ class FittedState:
     standardised: bool = False
     seen_names: NameCache | None = None
     row_by_row: bool = False
+    separate: bool = False
+    runs: int = 0
+    origin: str = ""
     _latest: tuple[int, list[Output]] | None = None  # steps and outputs, to compute them only once
 
     @property
@@ -118,8 +131,9 @@ class FittedState:
         """The factory of the outputs."""
         features = 0 if self.width == 2**64 else self.width  # 0: any feature number
         return OutputsFactory(
-            self.rule, self.params, self.rows, features, self.width, self.standardised
-        )
+            self.rule, self.params, self.rows, features, self.width, self.standardised,
+            separate=self.separate,
+        )  # fmt: skip
 
     @property
     def average(self) -> bool:
@@ -179,6 +193,7 @@ class FittedState:
         names : mapping, optional
             Names of all columns, if they have names.
         """
+        learner = StateInMemory(self, params) if outputs is None else None
         extras = self.all_extras() if outputs is None else {}
         outputs = self.learned() if outputs is None else outputs
         evidence = extras.get("evidence")  # why() needs the names of all its features
@@ -189,6 +204,8 @@ class FittedState:
             parameters["multilabel"] = True
         if self.kinds:
             parameters["kinds"] = json.dumps(self.kinds)
+        if self.runs:
+            parameters |= {"runs": self.runs + 1, "passes": self.passes}
         features = distinct_keys([evidence.features] if evidence else [o.keys for o in outputs])
         known = self._names_of(features) if names is None else names
         return Model.of(
@@ -200,6 +217,7 @@ class FittedState:
             history=tuple(self.history or ()),
             names=None if known is None else only(known, features),
             frontier=self.place,
+            learner=learner,
             **extras,
         )
 

@@ -8,8 +8,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from thresher.data.arrays import nonzeros
 from thresher.data.labels import Labels
 from thresher.data.matrix_source import MatrixSource
@@ -20,15 +18,22 @@ from thresher.health.watch import DivergenceWatch
 from thresher.losses import Task
 from thresher.rules import RULES, core_args, validate
 from thresher.training.bank import fewer_lanes
-from thresher.training.capacity import Capacity
 from thresher.training.checkpoint import check_replaceable
+from thresher.training.continuing import (
+    capacity_of,
+    check_names,
+    check_width,
+    continued_outputs,
+    for_any_feature,
+    kept_values,
+)
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
+from thresher.training.learner_state import why_final
 from thresher.training.model_names import collector, joined, names_of
 from thresher.training.name_cache import NameCache
 from thresher.training.no_weights import without_weights
 from thresher.training.order_watch import OrderWatch
-from thresher.training.outputs import Outputs
 from thresher.training.plan import TrainingPlan
 from thresher.training.records import Records, watch_for
 from thresher.training.refit import Refit, message_of, obstacle, refit
@@ -78,8 +83,7 @@ class Specification:
             return params
         if before.final:
             raise ParameterError(
-                "was trained with scaled columns, on a cluster or in a search, and its training "
-                "cannot continue",
+                f"its training cannot continue, because {why_final(before)}",
                 owner=self.owner,
                 hint=("fit again without ", setting("warm_start")),
             )
@@ -150,6 +154,7 @@ def fit(
     classes: Any = None,
     known: Labels | None = None,
     before: FittedState | None = None,
+    onward: bool = False,
     multilabel: str | None = None,
 ) -> FittedState:
     """Train in passes, and return the result.
@@ -167,6 +172,8 @@ def fit(
         The labels, if they are known.
     before : FittedState, optional
         The state to continue from (`warm_start`).
+    onward : bool
+        Whether the rows are further rows of the last pass of `before`, not another pass.
     multilabel : {"", "dense", "sparse"}, optional
         Format of the labels; by default that of the source.
     """
@@ -179,24 +186,34 @@ def fit(
     dtype = core_args.rows_dtype(spec.rule, spec.params)
     source = shuffled_rows(source, spec.params["shuffle"], seed, dtype, run.observer)
     first_names = collector(source) if run.names else None
+    if onward and before is not None:
+        check_names(before, source, spec.owner)
     plan = spec.plan(source, before, classes=classes, known=known, seed=seed)
     if spec.params.get("lanes") == "auto" and plan.params["lanes"] != 12:
         run.observer.tell("note", message=fewer_lanes(plan.labels.outputs))
     check_validation_metric(run.metric, valid, plan, source.multilabel)
-    capacity = _capacity(plan, before)
+    capacity = capacity_of(plan, before)
     trainer = Trainer(
         plan,
         source,
         run,
-        outputs=None if before is None else _continued(spec, before, plan, capacity),
+        outputs=None if before is None else continued_outputs(before, plan, capacity, onward),
         hooks=spec.hooks() if before is None else copy(before.hooks),
         records=spec.records(plan, before),
         capacity=capacity,
         valid=valid,
-        order=OrderWatch(),
+        order=OrderWatch(before.order if onward and before is not None else None),
     )
     trainer.first_names = first_names
-    trainer.passes_before = 0 if before is None else before.passes
+    if onward and before is not None:
+        check_width(before, plan)
+        for note in kept_values(before):
+            run.observer.tell("note", message=note)
+    if before is not None:
+        trainer.passes_before = before.passes - (1 if onward else 0)
+        trainer.origin = before.origin
+        if onward and before.kinds:
+            trainer.kinds = {**source.kinds, **before.kinds}
     if valid is not None and not valid.rereadable and plan.passes > 1:
         raise ReadOnceError(
             ("rows of ", setting("eval_set"), f" are read after each pass, and {valid} can be read "
@@ -213,11 +230,13 @@ def fit(
     try:
         first = before is None and not trainer.older
         trainer.hooks.conclude(trainer, first, trainer.complete)
-        refitted = _refitted(spec, trainer) if trainer.refits else None
+        refitted = _refitted(spec, trainer, onward) if trainer.refits else None
         state = _state(spec, trainer, requested, passes, before, multilabel)
+        state.runs += onward
         state.refit = refitted
         if run.names:
-            state.names = joined(state.names, names_of(trainer, state))
+            found = names_of(trainer, state)
+            state.names = joined(found, state.names or {}) if onward else joined(state.names, found)
     except Stopped:  # while rows were read again
         trainer.interrupt()
     last = state.history[-1] if state.history else None
@@ -253,8 +272,8 @@ def learn_once(
     requested = spec.checked(before)
     refuse_scaled(source, spec.owner, "partial_fit sees each row once; use fit")
     plan = spec.plan(source, before, classes=classes, known=known, once=True)
-    capacity = _capacity(plan, before)
-    outputs = None if before is None else _for_any_feature(before.outputs, plan, capacity)
+    capacity = capacity_of(plan, before)
+    outputs = None if before is None else for_any_feature(before.outputs, plan, capacity)
     trainer = Trainer(
         plan,
         source,
@@ -297,13 +316,13 @@ def learn_once(
     return state, failure
 
 
-def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
+def _refitted(spec: Specification, trainer: Trainer, onward: bool) -> Refit | None:
     """Learn the weights kept by target_nnz again; None: they stay as they are."""
     plan, records, observer = trainer.plan, trainer.records, trainer.options.observer
     kept = trainer.outputs.outputs(plan.average, plan.target)
     if not any(len(output.keys) for output in kept):
         return None
-    why = obstacle(plan, trainer.source)
+    why = "the rows before are not read again" if onward else obstacle(plan, trainer.source)
     if why:
         observer.warn(message_of(spec.owner, why))
         return None
@@ -317,44 +336,6 @@ def _refitted(spec: Specification, trainer: Trainer) -> Refit | None:
         nonzeros = sum(len(output.keys) for output in found.outputs)
         records.history[-1] = last._replace(nonzeros=nonzeros, valid_loss=loss)
     return found
-
-
-def _for_any_feature(outputs: Outputs | None, plan: TrainingPlan, capacity: Capacity) -> Outputs:
-    """Return outputs that accept any feature number, if the source may have new features."""
-    assert outputs is not None
-    if plan.store != "dense" and capacity.size == 0:
-        outputs.widen(0)
-    return outputs
-
-
-def _continued(
-    spec: Specification, before: FittedState, plan: TrainingPlan, capacity: Capacity
-) -> Outputs:
-    """Return copies of the outputs of `before`, ready for further passes."""
-    outputs, classes = before.copied_outputs(), plan.labels.classes
-    known = before.classes is None or (
-        classes is not None and np.array_equal(before.classes, classes)
-    )
-    if not known or (plan.in_memory and plan.width != before.width):
-        raise ParameterError(
-            (
-                setting("warm_start", True),
-                " needs the same features and classes as the previous fit",
-            ),
-            owner=spec.owner,
-            parameter="warm_start",
-            value=True,
-        )
-    outputs.next_pass()
-    return _for_any_feature(outputs, plan, capacity)
-
-
-def _capacity(plan: TrainingPlan, before: FittedState | None) -> Capacity:
-    capacity = Capacity(plan)
-    if before is not None and before.width < 2**64:
-        capacity.size = max(capacity.size, before.width) if capacity.size else 0
-        capacity.width = max(capacity.width, before.width)
-    return capacity
 
 
 def _state(
@@ -389,4 +370,7 @@ def _state(
         reading=source.described(),
         standardised=plan.standardised,
         seen_names=None if before is None else before.seen_names,
+        separate=before is not None and before.separate,
+        runs=0 if before is None else before.runs,
+        origin="" if before is None else before.origin,
     )

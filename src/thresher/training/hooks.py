@@ -57,6 +57,13 @@ class Hooks:
     def restore(self, saved: Any, trainer: Trainer) -> None:
         """Continue from a state."""
 
+    def kept(self) -> Any:
+        """Return what a model file holds of the hooks, in types that JSON has."""
+        return None
+
+    def revive(self, kept: Any, outputs: Outputs) -> None:
+        """Continue from what `kept` returned, with outputs that have learned."""
+
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
         """Return further attributes of the model: its certificates."""
         return {}

@@ -125,14 +125,29 @@ class Levels(Hooks):
 
     def restore(self, saved: Any, trainer: Trainer) -> None:
         """Continue from a state."""
-        assert isinstance(trainer.outputs, SeparateOutputs)
+        self._restore(saved, trainer.outputs)
+
+    def _restore(self, saved: Any, outputs: Outputs) -> None:
+        assert isinstance(outputs, SeparateOutputs)
         self.updates = saved["updates"]
         self.reached = [
             {
                 level: Output(np.array(keys, np.uint64), np.array(weights, np.float64), intercept)
                 for level, keys, weights, intercept in own
             }
-            for own in saved.get("reached", [[] for _ in trainer.outputs])
+            for own in saved.get("reached", [[] for _ in outputs])
         ]
-        for learner, own in zip(trainer.outputs, self.reached, strict=True):
+        for learner, own in zip(outputs, self.reached, strict=True):
             self._pause_next(learner, own)
+
+    def kept(self) -> Any:
+        """Return the state, the width, and what certificates need."""
+        more = {"width": self.width, "unit_weights": self.unit_weights}
+        return self.state() | more | {"of_rows": certifying.as_json(self.of_rows)}
+
+    def revive(self, kept: Any, outputs: Outputs) -> None:
+        """Continue from what `kept` returned."""
+        self.width, self.unit_weights = int(kept["width"]), bool(kept["unit_weights"])
+        self.limit = math.inf if self.max_density is None else self.max_density * self.width
+        self.of_rows = certifying.from_json(kept["of_rows"], len(outputs))
+        self._restore(kept, outputs)

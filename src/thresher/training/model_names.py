@@ -11,6 +11,7 @@ from thresher import _core
 from thresher.data.distinct import distinct_keys
 from thresher.data.matrix_source import MatrixSource
 from thresher.model.name_arrays import NameArrays
+from thresher.rules import RULES
 
 if TYPE_CHECKING:
     from thresher.data.block import Position
@@ -45,16 +46,26 @@ def requested(trainer: Trainer, position: Position | None) -> bool | str | _core
 
 
 def names_of(trainer: Trainer, state: FittedState) -> Mapping[int, str]:
-    """Return the names of features with nonzero weights, where the source has names."""
+    """Return the names of features with nonzero weights, where the source has names.
+
+    With `all_names` of the options, also those of zero weights that may become nonzero although no
+    further row has the feature.
+    """
     source, first = trainer.source, trainer.first_names
     if not source.named:
         return {}
+    plan = trainer.plan
+    every = trainer.options.all_names and (RULES[plan.rule].cuts or plan.target is not None)
+    if every and trainer.names is not None:
+        return trainer.names.names()
     keys = distinct_keys([output.keys for output in state.learned(keep=True)])
     if trainer.names is not None:
         known = trainer.names.names()
         return {key: known[key] for key in keys.tolist() if key in known}
     if first is None or first.full:
         return source.names(keys.tolist(), trainer.kinds)
+    if every:
+        keys = distinct_keys([keys, first.keys()])
     found = NameArrays.from_bytes(*first.of(keys))
     ended = trainer.number > 0 or (trainer.learns_once and not trainer.stopped)
     if (ended and trainer.whole_passes) or len(found) == len(keys):

@@ -37,6 +37,8 @@ class OutputsFactory:
         Whether the outputs learn standardised targets.
     known_scale : tuple or None
         Weight, mean and sd of all targets, if they are known before training.
+    separate : bool
+        Whether each output has a learner of its own in any case, as after training on a cluster.
     """
 
     rule: str
@@ -46,6 +48,7 @@ class OutputsFactory:
     columns: int
     standardised: bool = False
     known_scale: KnownScale | None = None
+    separate: bool = False
 
     @property
     def store(self) -> str:
@@ -94,6 +97,7 @@ class OutputsFactory:
         separate = ("certify", "center") if rule.chooses_at_end else _SEPARATE
         return (
             outputs > 1
+            and not self.separate
             and not rule.separate_outputs
             and not any(self.params.get(name) for name in separate)
         )

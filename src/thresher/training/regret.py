@@ -34,6 +34,14 @@ class RegretCertificates(Hooks):
         if params["certify"]:
             self.found = certifying.regret(trainer, params, first)
 
+    def kept(self) -> Any:
+        """Return the certificates."""
+        return certifying.as_json(self.found)
+
+    def revive(self, kept: Any, outputs: Outputs) -> None:
+        """Take the certificates."""
+        self.found = certifying.from_json(kept, len(outputs))
+
     def extras(self, outputs: Outputs, params: Mapping[str, Any], classes: Any) -> dict[str, Any]:
         """Return the certificates."""
         if not self.found:

@@ -38,6 +38,8 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     plan, source, valid = trainer.plan, trainer.source, trainer.valid
     # First, because a fit that continues has the rate of the fit before instead of "auto".
     values: dict[str, Any] = {"rule": plan.rule, "passes before": trainer.passes_before}
+    if trainer.origin:
+        values["continued model"] = trainer.origin
     values["input"] = "matrix" if plan.in_memory else "source"
     values |= {name: value for name, value in trainer.requested.items() if name not in _FREE}
     values |= {"seed": plan.seed, "tol": plan.tol}
@@ -134,6 +136,11 @@ def resume(trainer: Trainer) -> bool:
     before, now = about["options"], identity(t)
     if not t.plan.standardised:
         before, now = (core_args.with_numbers(t.plan.rule, values) for values in (before, now))
+    if before.get("continued model") != now.get("continued model"):
+        raise ModelFileError(
+            f"{path}: is from a run that went on from {_origin(before)}, and this run goes on from "
+            f"{_origin(now)}; give --from the same model again"
+        )
     _check_options(path, before, now, t.requested)
     # Versions before the parameter `refit` did not refit.
     t.refits = t.refits and "refit" in about["options"]
@@ -183,6 +190,11 @@ def resume(trainer: Trainer) -> bool:
     t.columns.told = t.columns.told or t.begun  # by the run that wrote the checkpoint
     t.options.observer.tell("resumed", examples=t.records.steps, digest=saved.digest)
     return True
+
+
+def _origin(options: Mapping[str, Any]) -> str:
+    found = str(options.get("continued model", ""))[:12]
+    return f"the model with the state {found}" if found else "no model"
 
 
 def _resume_order(t: Trainer, saved: Mapping[str, Any] | None) -> None:

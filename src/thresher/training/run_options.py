@@ -31,6 +31,8 @@ class RunOptions:
         Continue from the checkpoint; if there is none, start from the beginning.
     names : bool
         Whether to look up the names of features, if the source has names.
+    all_names : bool
+        Whether to keep the names of zero weights, too, if they may become nonzero later.
     seed : int or None
         Seed of the shuffling of a source; None: it is drawn from `random_state`.
     part : CheckpointPart or None
@@ -47,6 +49,7 @@ class RunOptions:
     seed: int | None = None
     part: CheckpointPart | None = None
     metric: str | None = None
+    all_names: bool = False
 
     @classmethod
     def of(

@@ -247,6 +247,17 @@ class SparseOutputs(SharedOutputs):
         ]
 
 
+def group_count(sizes: Sequence[int], store: str) -> int:
+    """Return the number of groups of lanes that were added in these numbers.
+
+    Examples
+    --------
+    >>> group_count([241, 3], "dense")
+    3
+    """
+    return 1 if store == "nonzero" else sum(-(-size // _GROUP) for size in sizes)
+
+
 def _log_odds(counts: NDArray[np.int64] | int, rows: int) -> NDArray[np.float64]:
     """Return the log-odds of classes with these counts, smoothed so that they are finite."""
     share = (np.asarray(counts) + 0.5) / (rows + 1.0)

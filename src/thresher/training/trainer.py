@@ -115,6 +115,7 @@ class Trainer:
         self.number = self.passes_kept = self.block = self.first_row = 0
         self.position: Position | None = None  # after the last block learned in this pass
         self.passes_before = self.rows_of_pass = 0  # passes of the fit that this one continues
+        self.origin = ""  # checksum of the state that the fit continues, if it is from a file
         self.older = False  # whether the checkpoint is of version 0.1.0, without these attributes
         self.steps_before, self.pass_tally = self.records.steps, self.outputs.tally  # of a pass
         self.input_digests = InputDigests()

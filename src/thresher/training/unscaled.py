@@ -59,4 +59,7 @@ def unscaled(state: FittedState, source: Any) -> FittedState:
     refit = state.refit
     if refit is not None and refit.outputs is not None:
         refit = replace(refit, outputs=outputs)
-    return replace(state, weights=outputs, outputs=None, refit=refit, extras=extras, final=True)
+    why = "it was trained with scaled columns, and its learners know only scaled rows"
+    return replace(
+        state, weights=outputs, outputs=None, refit=refit, extras=extras, final=True, obstacle=why
+    )

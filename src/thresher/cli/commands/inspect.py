@@ -11,6 +11,7 @@ from typing import Any
 from thresher.cli.render.output import show, show_lines
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import DataError, ParameterError
+from thresher.model.file import StateInFile
 from thresher.model.history import least_valid_loss
 from thresher.model.model import Model, load
 from thresher.printable import printable
@@ -63,7 +64,10 @@ def _text(model: Model, top: int, why: list[str], label: str | None, as_json: bo
         return "\n\n".join(_why(reason) for reason in reasons)
     features = [_numbered(feature, model) for feature in model.top(top, chosen)]
     facts = summary(model)
-    if as_json:
+    if not as_json:
+        size = facts["learner's state"]
+        facts["learner's state"] = "none" if size is None else f"{size:,} bytes"
+    else:
         facts["top"] = [_plain(feature._asdict()) for feature in features]
         return json.dumps(facts, default=str)
     width = max(map(len, facts))
@@ -88,6 +92,8 @@ def summary(model: Model) -> dict[str, Any]:
         facts["last loss"] = last.loss
         if (valid := least_valid_loss(model.history)) is not None:
             facts["validation loss"] = valid
+    kept = model.learner
+    facts["learner's state"] = kept.bytes if isinstance(kept, StateInFile) else None
     facts["parameters"] = ", ".join(
         f"{name}={value}"
         for name, value in sorted(parameters.items())

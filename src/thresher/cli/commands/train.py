@@ -14,10 +14,12 @@ from thresher.cli.steps.checkpoint_file import (
     interrupted,
     remove_checkpoint,
 )
+from thresher.cli.steps.continue_from import continue_from
 from thresher.cli.steps.default_rule import default_rule
 from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
 from thresher.cli.steps.resume import with_saved_options
+from thresher.cli.steps.write_model import check_keep_state, write_model
 from thresher.data.scaled import ScaledSource
 from thresher.data.scan import scan
 from thresher.data.source import Source
@@ -29,6 +31,10 @@ from thresher.training.observer import Interrupted
 
 def train(options: TrainOptions) -> int:
     """Train as the options say; return the exit code."""
+    before = None
+    check_keep_state(options)
+    if options.from_model is not None:
+        options, before = continue_from(options)
     if options.ray is not None or options.workers is not None:
         from thresher.cli.commands.train_on_cluster import train_on_cluster
 
@@ -83,7 +89,7 @@ def train(options: TrainOptions) -> int:
         run["classes"] = labels_of(options)
     try:
         with warnings_shown(observer):
-            model = fitted_model(spec, source, **run)
+            model = fitted_model(spec, source, before, options.keep_state, **run)
     except Interrupted as stop:
         observer.close()
         return interrupted(stop, options)
@@ -91,7 +97,8 @@ def train(options: TrainOptions) -> int:
         observer.close()
     warn_of_bad_lines(source)
     warn_of_collisions(source)
-    model.save(options.model)
+    with warnings_shown(observer):
+        write_model(model, options, observer)
     remove_checkpoint(options, observer)
     report(options, model, source, observer.seconds, observer.mean_loss)
     return 0

@@ -17,6 +17,7 @@ from thresher.cli.steps.build_estimator import class_weight_of, labels_of
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
+from thresher.cli.steps.write_model import write_model
 from thresher.errors import ParameterError
 from thresher.losses import Task
 from thresher.race import SparseClassifier, SparseRegressor
@@ -63,7 +64,8 @@ def train_by_race(options: TrainOptions) -> int:
     model, race = estimator.model_, estimator.race_
     warn_of_bad_lines(source)
     warn_of_collisions(source)
-    model.save(options.model)
+    with warnings_shown(observer):
+        write_model(model, options, observer)
     if options.html is not None:
         write_whole(options.html, page_of(race, estimator.budget_, model).encode())
     if not options.quiet and not options.json:

@@ -19,6 +19,7 @@ from thresher.cli.steps.build_estimator import estimator_of, specification_of
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
+from thresher.cli.steps.write_model import write_model
 from thresher.data.scan import scan
 from thresher.distributed.cluster_fit import ClusterFit
 from thresher.distributed.engine.loop import ContinueLater
@@ -89,8 +90,8 @@ def train_on_cluster(options: TrainOptions) -> int:
     model = replace(model, parameters={**model.parameters, **about})
     warn_of_bad_lines(source)
     warn_of_collisions(source)
-    model.save(options.model)
     with warnings_shown(observer):
+        write_model(model, options, observer)
         fitting.remove_checkpoint()
     report(options, model, source, time.perf_counter() - began, None)
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thresher.losses import canonical_loss
+from thresher.losses import Task, canonical_loss
 
 
 @dataclass
@@ -53,6 +53,9 @@ class TrainOptions:
     html: str | None = None
     scale: str | None = None
     metric: str | None = None
+    from_model: str | None = None
+    keep_state: bool = False
+    task: Task | None = None  # None: the loss and the options for labels decide
 
     def __post_init__(self) -> None:
         """Give the loss our name, not that of scikit-learn."""

@@ -76,7 +76,12 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "--tol": "least fall of the loss in a pass",
             "--patience": "passes without improvement before stopping",
         },
-        "Long runs": {**_LONG_RUNS, "--ray": "learn on a Ray cluster: auto, local or HOST:PORT"},
+        "Long runs": {
+            **_LONG_RUNS,
+            "--from": "go on with the training of this model",
+            "--keep-state": "let --from go on from the new model",
+            "--ray": "learn on a Ray cluster: auto, local or HOST:PORT",
+        },
         "Result": {
             "--model": "file to write the model to",
             "--html": "with --rule auto: a page about the race",
@@ -205,6 +210,14 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "--data": "rows with labels: the page shows how well it predicts",
             "--strict": _SHOW["--strict"],
         },
+    },
+    "merge": {
+        "Models": {
+            "MODEL...": "models that train wrote, two or more",
+            "--model": "file to write the merged model to",
+            "--weights": "how much each model counts; default: its rows",
+        },
+        "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
     },
     "convert": {
         "Files": {

@@ -8,6 +8,7 @@ import typer
 
 from thresher.cli.options.arguments import (
     LEARNING,
+    LONG_RUNS,
     Bits,
     Cache,
     Classes,
@@ -297,6 +298,26 @@ def train(
         ),
     ] = None,
     names: Names = True,
+    from_model: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Go on with the training of MODEL, a file written with --keep-state: the rows are "
+            "further rows of its last pass. Its rule, parameters and options for reading are used "
+            "again. With --resume, give --from again.",
+            rich_help_panel=LONG_RUNS,
+            show_default=False,
+        ),
+    ] = None,
+    keep_state: Annotated[
+        bool,
+        typer.Option(
+            "--keep-state",
+            help="Write the state of the learner to the model file, too, so that --from can go on.",
+            rich_help_panel=LONG_RUNS,
+        ),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     chosen: Any = None,
@@ -319,6 +340,6 @@ def train(
         shuffle_of(shuffle, shuffle_blocks), seed, store, multiclass,
         classes, class_weight, cache, valid, tol, patience, checkpoint, every, resume,
         keep_checkpoint, names, json, quiet, ray, mode, workers, parts, rounds, batch, blocks,
-        tolerance, budget, html, scale, metric,
+        tolerance, budget, html, scale, metric, from_model, keep_state,
     )  # fmt: skip
     raise typer.Exit(run(options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.cli.options.parsed import TrainOptions
@@ -14,9 +15,11 @@ from thresher.model.model import Model
 from thresher.rules import RULES
 from thresher.training.fitting import Specification, fit
 from thresher.training.run_options import RunOptions
+from thresher.training.source_labels import known_labels
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
+    from thresher.training.fitted import FittedState
 
 
 def specification_of(options: TrainOptions, task: Task | None = None) -> Specification:
@@ -33,7 +36,7 @@ def specification_of(options: TrainOptions, task: Task | None = None) -> Specifi
         raise ParameterError(parameter="rule", value=rule, allowed=f"one of {', '.join(RULES)}")
     if options.loss is not None:
         check_loss(options)
-    task = task or task_of(rule, options.loss, labelled(options))
+    task = task or options.task or task_of(rule, options.loss, labelled(options))
     given = {
         "random_state": options.seed or 0,
         "loss": options.loss,
@@ -64,7 +67,13 @@ def estimator_of(spec: Specification) -> Any:
     return made(**{name: value for name, value in spec.params.items() if name in known})
 
 
-def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
+def fitted_model(
+    spec: Specification,
+    source: Source,
+    before: FittedState | None = None,
+    keep_state: bool = False,
+    **run: Any,
+) -> Model:
     """Learn from a source; return the model.
 
     For a rule that learns row by row, no estimator is made: importing estimators takes a second.
@@ -73,15 +82,25 @@ def fitted_model(spec: Specification, source: Source, **run: Any) -> Model:
     ----------
     spec : Specification
     source : Source
+    before : FittedState, optional
+        The training that goes on with these rows.
+    keep_state : bool
+        Whether the model can be saved with the learner's state.
     **run
         Arguments of the estimators' `fit`.
     """
     if not RULES[spec.rule].streams:
-        model: Model = estimator_of(spec).fit(source, **run).model_
-        return model
+        found: Model = estimator_of(spec).fit(source, **run).model_
+        return found
     valid, classes = run.pop("eval_set", None), run.pop("classes", None)
-    state = fit(spec, source, RunOptions.of(**run), valid=valid, classes=classes)
-    return state.model(spec.params)
+    known = None if before is None else known_labels(spec, source, before)
+    given = replace(RunOptions.of(**run), all_names=keep_state)
+    state = fit(
+        spec, source, given, valid=valid, classes=classes, known=known,
+        before=before, onward=before is not None,
+    )  # fmt: skip
+    model = state.model(spec.params)
+    return model if keep_state else replace(model, learner=None)  # frees the learners
 
 
 def check_loss(options: TrainOptions) -> None:

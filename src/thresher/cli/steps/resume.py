@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,14 @@ _READING = (
 )  # fmt: skip
 
 
-def _reading(options: TrainOptions, saved: dict[str, Any]) -> dict[str, Any]:
-    """Return the saved options for reading that were not given again."""
+def not_given(options: TrainOptions, saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the saved options for reading that were not given again.
+
+    Parameters
+    ----------
+    options : TrainOptions
+    saved : mapping
+    """
     defaults = ReadOptions()
     return {
         name: tuple(value) if isinstance(value := saved[name], list) else value
@@ -28,8 +35,13 @@ def _reading(options: TrainOptions, saved: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _class_weight(saved: Any) -> str | None:
-    """Return class weights as the command line writes them."""
+def class_weight_text(saved: Any) -> str | None:
+    """Return class weights as the command line writes them.
+
+    Parameters
+    ----------
+    saved : None, str or sequence of pairs
+    """
     if saved is None or isinstance(saved, str):
         return saved
     return ",".join(f"{label}:{weight}" for label, weight in saved)
@@ -74,6 +86,6 @@ def with_saved_options(options: TrainOptions) -> TrainOptions:
         tol=saved.get("tol") if options.tol is None and streams else options.tol,
         patience=options.patience or saved.get("patience"),
         scale=options.scale or saved.get("scale"),
-        class_weight=options.class_weight or _class_weight(saved.get("class_weight")),
-        reading={**options.reading, **_reading(options, saved)},
+        class_weight=options.class_weight or class_weight_text(saved.get("class_weight")),
+        reading={**options.reading, **not_given(options, saved)},
     )
