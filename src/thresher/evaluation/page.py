@@ -224,7 +224,11 @@ def _calibration(
     rows: list[list[Cell]] = [
         [
             *([f"{one['low']:.1f} to {one['high']:.1f}"] if "low" in one else []),
-            TableCell(f"{one['weight']:,.6g}", one["weight"], one["weight"] / total),
+            TableCell(
+                f"{one['weight']:,.6g}",
+                one["weight"],
+                one["weight"] / total if "low" in one else None,  # others have the same weight
+            ),
             _cell(one["predicted"]),
             _cell(one["observed"]),
         ]

@@ -96,6 +96,10 @@ class SetTally(Tally):
                 f"at k counts them as 0"
             )
         found.tables["per_label"] = self._per_label(each)
+        if len(self.classes) > _SHOWN:
+            found.remarks.append(
+                f"the table of labels has the {_SHOWN:,} most frequent of {len(self.classes):,}"
+            )
         return found
 
     def _names(self) -> list[tuple[str, str]]:
