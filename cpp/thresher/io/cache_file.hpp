@@ -16,13 +16,14 @@
 #include <vector>
 
 #include "thresher/io/cache.hpp"
+#include "thresher/io/retry.hpp"
 
 namespace thresher::io {
 
 class CacheFile {
  public:
   explicit CacheFile(const std::string& path) : path_(path) {
-    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    file_ = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
     if (file_ < 0) throw SystemError(errno, path_, "cannot open");
     struct stat about;
     const bool known = ::fstat(file_, &about) == 0;
