@@ -11,7 +11,16 @@ from thresher import ModelFileError
 from thresher.training import checkpoint
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
-READERS = {"model": thresher.load, "checkpoint": checkpoint.read}
+
+
+def read_model(path: Path) -> None:
+    """Read a model, and the state of its learner, which has a checksum of its own."""
+    model = thresher.load(path)
+    if model.learner is not None:
+        model.learner.tensors()
+
+
+READERS = {"model": read_model, "checkpoint": checkpoint.read}
 
 
 def whole_files(kind: str, folder: Path) -> list[bytes]:
