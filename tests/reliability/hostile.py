@@ -1,4 +1,7 @@
-"""Model files and checkpoints with changed bytes: each is refused with an error that names it."""
+"""Model files and checkpoints with changed bytes: each is refused with an error that names it.
+
+The digest of a checkpoint leaves out the seconds that training took: they may be changed.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +16,32 @@ from thresher.training import checkpoint
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 
 
-def read_model(path: Path) -> None:
+def read_model(path: Path) -> str:
     """Read a model, and the state of its learner, which has a checksum of its own."""
     model = thresher.load(path)
     if model.learner is not None:
         model.learner.tensors()
+    return ""
 
 
-READERS = {"model": read_model, "checkpoint": checkpoint.read}
+def read_checkpoint(path: Path) -> str:
+    """Return the digest of a checkpoint."""
+    return checkpoint.read(path).digest
 
 
-def whole_files(kind: str, folder: Path) -> list[bytes]:
-    """Return the files of the corpus that can be read."""
+READERS = {"model": read_model, "checkpoint": read_checkpoint}
+
+
+def whole_files(kind: str, folder: Path) -> list[tuple[bytes, str]]:
+    """Return the files of the corpus that can be read, and what is read from them."""
     found = []
     for path in sorted((CORPUS / kind).iterdir()):
         (copy := folder / "a.thresher").write_bytes(path.read_bytes())
         try:
-            READERS[kind](copy)
+            digest = READERS[kind](copy)
         except ModelFileError:
             continue
-        found.append(path.read_bytes())
+        found.append((path.read_bytes(), digest))
     assert found
     return found
 
@@ -58,9 +67,10 @@ def tried(count: int, seed: int) -> tuple[int, list[str]]:
         path = folder / "damaged.thresher"
         for turn in range(count):
             kind = rng.choice(list(READERS))
-            path.write_bytes(damaged(rng.choice(files[kind]), rng))
+            data, digest = rng.choice(files[kind])
+            path.write_bytes(damaged(data, rng))
             try:
-                READERS[kind](path)
+                found = READERS[kind](path)
             except ModelFileError as error:
                 if str(path) in str(error):
                     continue
@@ -68,5 +78,7 @@ def tried(count: int, seed: int) -> tuple[int, list[str]]:
             except Exception as error:  # any other error is a failure of the reader
                 failures.append(f"{kind}, seed {seed}, file {turn}: {error!r}")
             else:
+                if kind == "checkpoint" and found == digest:
+                    continue
                 failures.append(f"{kind}, seed {seed}, file {turn}: was read")
     return count, failures

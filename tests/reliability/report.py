@@ -41,8 +41,9 @@ goes on where an earlier run ended. `make test` runs a small part of each.
 
 TAIL = """
 "Tried" and "failed" count from the version in the last column. A failure that was mended stays in
-the count. `make coverage` measures which lines and branches the tests run; `make faults`, `make
-race`, `make sanitize` and `make fuzz` run one kind each.
+the count, except of failing calls, which are tried again. `make coverage` measures which lines and
+branches the tests run; `make faults`, `make race`, `make sanitize` and `make fuzz` run one kind
+each.
 """
 
 
@@ -52,7 +53,8 @@ def numbers(record: dict[str, Any]) -> tuple[int, int]:
     failed = record.get("failed", record.get("wrong"))
     assert isinstance(tried, int)
     assert isinstance(failed, int)
-    return tried, failed - record.get("known", 0)
+    known = record.get("known", 0)
+    return tried - known, failed - known
 
 
 def table(folder: Path) -> Iterator[str]:
@@ -70,7 +72,7 @@ def table(folder: Path) -> Iterator[str]:
     record = records.read("faults", folder) or {}
     if known := record.get("known"):
         yield ""
-        yield f"At {known:,} more points, nanobind has no memory for its table of objects and ends"
+        yield f"At {known:,} other points, nanobind has no memory for its table of objects and ends"
         yield "the process; its functions may not throw there."
     if unfinished := record.get("unfinished"):
         yield ""
