@@ -298,8 +298,8 @@ REFUSED: dict[str, tuple[str, str, list[str], str, int]] = {
     "scale": ("rows.svm", "ftrl", ["--scale", "standard"],
               "--scale cannot be combined with --from", 2),
     "no state": ("rows.svm", "without", [],
-                 "{}: the model has no state of a learner, only its weights; models saved with "
-                 "--keep-state", 2),
+                 "{}: the model has no state of a learner, only its weights; models written with "
+                 "--keep-state have one", 2),
     "solver": ("rows.svm", "solver", [], "{}: the model has no state of a learner", 2),
     "no model": ("rows.svm", "rows.svm", [], "{}: not a model, or cut short", 1),
     "no file": ("rows.svm", "none", [], "{}: No such file", 1),
