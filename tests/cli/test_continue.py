@@ -257,6 +257,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train(folder, folder / "rows.svm", "ftrl", "--rule", "ftrl", "--l1", "2", "--keep-state")
     train(folder, folder / "rows.vw", "bits", "--rule", "ftrl", "--bits", "9", "--keep-state")
     train(folder, folder / "rows.vw", "names", "--keep-state")
+    balanced = ["--rule", "ftrl", "--class-weight", "balanced", "--keep-state"]
+    train(folder, folder / "rows.svm", "balanced", *balanced)
     train(folder, folder / "rows.svm", "without", "--rule", "ftrl")
     train(folder, folder / "rows.svm", "squared", "--loss", "squared", "--keep-state")
     train(folder, folder / "rows.svm", "solver", "--rule", "coordinate-descent")
@@ -297,9 +299,11 @@ REFUSED: dict[str, tuple[str, str, list[str], str, int]] = {
                 "--workers cannot be combined with --from", 2),
     "scale": ("rows.svm", "ftrl", ["--scale", "standard"],
               "--scale cannot be combined with --from", 2),
+    "balanced": ("rows.svm", "balanced", [],
+                 "--class-weight balanced counts the classes of all rows, and those that {}", 2),
     "no state": ("rows.svm", "without", [],
-                 "{}: the model has no state of a learner, only its weights; models saved with "
-                 "--keep-state", 2),
+                 "{}: the model has no state of a learner, only its weights; models written with "
+                 "--keep-state have one", 2),
     "solver": ("rows.svm", "solver", [], "{}: the model has no state of a learner", 2),
     "no model": ("rows.svm", "rows.svm", [], "{}: not a model, or cut short", 1),
     "no file": ("rows.svm", "none", [], "{}: No such file", 1),

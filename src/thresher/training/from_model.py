@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.errors import ModelFileError, OutOfMemoryError, ParameterError
+from thresher.errors import ModelFileError, OutOfMemoryError, ParameterError, setting
 from thresher.health.label_order import LabelOrder
 from thresher.losses import Task
 from thresher.model import name_tensors
@@ -67,7 +67,7 @@ def continued(model: Model) -> tuple[FittedState, Specification]:
     if kept is None:
         raise ParameterError(
             "the model has no state of a learner, only its weights",
-            hint="models saved with --keep-state or save(path, state=True) have one",
+            hint=("models written with ", setting("state", True, call="save"), " have one"),
         )
     place = kept.path if isinstance(kept, StateInFile) else "the model"
     version = kept.version if isinstance(kept, StateInFile) else ""

@@ -139,7 +139,7 @@ def resume(trainer: Trainer) -> bool:
     if before.get("continued model") != now.get("continued model"):
         raise ModelFileError(
             f"{path}: is from a run that went on from {_origin(before)}, and this run goes on from "
-            f"{_origin(now)}; give --from the same model again"
+            f"{_origin(now)}; go on from the same model again"
         )
     _check_options(path, before, now, t.requested)
     # Versions before the parameter `refit` did not refit.

@@ -16,6 +16,7 @@ from thresher.health.column_scales import ColumnScaleWarning
 # None: any function.
 _OPTIONS = {
     ("compare", "n_jobs"): "--jobs",
+    ("save", "state"): "--keep-state",
     ("write", "format"): "--to",
     (None, "address"): "--ray",
     (None, "cv"): "--folds",

@@ -68,6 +68,11 @@ def continue_from(options: TrainOptions) -> tuple[TrainOptions, FittedState]:
         or class_weight_text(list(weights.items()) if isinstance(weights, dict) else weights),
         reading={**options.reading, **not_given(options, reading)},
     )
+    if options.class_weight == "balanced":
+        raise ParameterError(
+            f"--class-weight balanced counts the classes of all rows, and those that {file} "
+            f"learned are not read again; give CLASS:WEIGHT,..."
+        )
     now = specification_of(options)
     for name, value in core_args.learner_parameters(now.rule, now.params).items():
         _check(file, name, state.requested[name], value)
