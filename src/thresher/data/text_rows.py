@@ -23,7 +23,7 @@ LINE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == 
 
 
 class TextRows(Source):
-    """Rows given as lines of text, in memory.
+    r"""Rows given as lines of text, in memory.
 
     Parameters
     ----------

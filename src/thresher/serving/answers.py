@@ -117,9 +117,7 @@ def _add_classes(
         found = probabilities(decision, model.loss, count)
     if shares and found is not None:
         for answer, row in zip(answers, found.tolist(), strict=True):
-            answer["probability"] = {
-                str(label): p for label, p in zip(classes, row, strict=True)
-            }
+            answer["probability"] = {str(label): p for label, p in zip(classes, row, strict=True)}
     if top:
         each = np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
         order = np.argsort(-each, axis=1, kind="stable")[:, :top]

@@ -128,9 +128,7 @@ def _by_model(counts: Mapping[str, float]) -> Iterator[tuple[Labels, float]]:
         yield (("model", model),), count
 
 
-def _metric(
-    name: str, kind: str, about: str, values: Iterable[tuple[Labels, float]]
-) -> list[str]:
+def _metric(name: str, kind: str, about: str, values: Iterable[tuple[Labels, float]]) -> list[str]:
     lines = _heading(name, kind, about)
     for labels, value in values:
         lines.append(f"{name}{_labels(labels)} {value!r}")

@@ -41,7 +41,7 @@ class Question:
 def _flag(name: str, value: Any) -> bool:
     words = {"true": True, "1": True, "": True, "false": False, "0": False}
     found = value if isinstance(value, bool) else words.get(str(value).lower())
-    if found is None or isinstance(value, int | float) and not isinstance(value, bool):
+    if found is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         raise Refusal(422, f"{name} must be true or false; got {_shown(value)}", option=name)
     return found
 
@@ -133,14 +133,16 @@ def question_of(
                 option=str(name)[:80],
             )  # fmt: skip
         if name in options:
-            raise Refusal(422, f"{name} is given twice: in the address and in the body", option=name)
+            raise Refusal(
+                422, f"{name} is given twice: in the address and in the body", option=name
+            )
     if "rows" not in members:
         raise Refusal(422, 'the member "rows" is missing')
     options |= {n: check(n, members[n]) for n, check in known.items() if n in members}
     rows = members["rows"]
     _check_rows(rows, most_rows)
     more = {name: _one_each(name, members.get(name), len(rows)) for name in labelled}
-    return Question(options, rows=rows, **more)
+    return Question(options, rows=rows, labels=more.get("labels"), weights=more.get("weights"))
 
 
 def json_of(body: bytes) -> Any:

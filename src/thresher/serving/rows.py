@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,9 +15,10 @@ from numpy.typing import NDArray
 
 from thresher.data.bad_lines import BadCells
 from thresher.data.block import Block
+from thresher.data.detect import format_of_bytes
 from thresher.data.dict_features import features_of
 from thresher.data.parts import BlockRequest
-from thresher.data.text_rows import TextRows, options_for_lines
+from thresher.data.text_rows import LINE_FORMATS, TextRows, options_for_lines
 from thresher.errors import DataError, ParameterError
 from thresher.model.links import scores
 from thresher.model.model import Model
@@ -24,6 +27,7 @@ from thresher.serving.known_features import KnownFeatures
 from thresher.serving.refusal import Refusal
 
 _NUMBERS = {int, float, bool}
+_HEAD = 1 << 16  # bytes that decide the format
 _WIDEST = 1 << 24  # columns of a model that takes arrays
 
 
@@ -97,7 +101,7 @@ class NamedRows(Rows):
             try:
                 model.decision_function([row])
             except (DataError, ParameterError, OverflowError) as one:
-                feature, what = _bad_feature(row)
+                feature, what = bad_feature(row)
                 text = what or re.sub(r"^rows: example 1(?:, |: )", "", str(one))
                 if isinstance(one, ParameterError):  # the model does not take dicts at all
                     return Refusal(422, text)
@@ -105,15 +109,18 @@ class NamedRows(Rows):
         return Refusal(422, str(error))
 
 
-def _bad_feature(row: dict[str, Any]) -> tuple[str | None, str]:
+def bad_feature(row: dict[str, Any]) -> tuple[str | None, str]:
+    """Return the first feature of a row that has no valid value, and what is wrong with it."""
     for name, value in row.items():
         try:
             found = features_of(0, name, value)
         except BadCells as error:
             return name, error.what(0)
-        bad = next((number for _, number in found if not np.isfinite(number)), None)
-        if bad is not None:
-            return name, f"{bad} is not a finite number"
+        for _, number in found:
+            if not math.isfinite(number):
+                return name, f"{number} is not a finite number"
+            if not math.isfinite(number * number):
+                return name, f"{number} is too large: its square must be finite"
     return None, ""
 
 
@@ -224,7 +231,7 @@ class TextLines(Rows):
             keys, starts = _keys(block), np.asarray(block.native.starts).tolist()
             absent = ~known.has(keys)
             names = self._names() if absent.any() else {}
-            for begin, end in zip(starts, starts[1:], strict=False):
+            for begin, end in itertools.pairwise(starts):
                 row = keys[begin:end][absent[begin:end]].tolist()
                 found.append([str(self._shown(key, names)) for key in row])
         return found
@@ -236,7 +243,7 @@ class TextLines(Rows):
             keys = _keys(block).tolist()
             values = np.asarray(block.native.values, np.float64).tolist()
             starts = np.asarray(block.native.starts).tolist()
-            for begin, end in zip(starts, starts[1:], strict=False):
+            for begin, end in itertools.pairwise(starts):
                 pairs: Sequence[tuple[int, float]] = list(
                     zip(keys[begin:end], values[begin:end], strict=True)
                 )

@@ -219,6 +219,24 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
         },
         "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
     },
+    "serve": {
+        "Server": {
+            "MODEL...": "models that train wrote; NAME=FILE names one",
+            "--port": "0: a free port",
+            "--host": "address to listen on; a public one needs a token",
+            "--token-file": "requests must have the token in this file",
+            "--reload": "seconds between looks for changed model files",
+            "--learn": "answer POST /learn; keep its log in this folder",
+            "--access-log": "write a line for each request",
+        },
+        "Limits": {
+            "--max-body": "bytes of the body of a request",
+            "--max-rows": "rows of a request",
+            "--timeout": "seconds to receive a body, and to compute an answer",
+            "--max-connections": "connections at the same time",
+        },
+        "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
+    },
     "convert": {
         "Files": {
             "IN... OUT": "files to read, then the file to write",
