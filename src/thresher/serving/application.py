@@ -55,6 +55,7 @@ def app(
     hosts: tuple[str, ...] = (),
     reload: float | None = 1.0,
     learn: str | None = None,
+    checkpoint_every: float = 300.0,
 ) -> Application:
     """Make an ASGI application that answers requests with models.
 
@@ -72,6 +73,8 @@ def app(
     learn : path, optional
         A folder for the log and the checkpoints of ``POST /learn``. There must be one model, and
         its file must have the state of the learner.
+    checkpoint_every : float
+        Seconds between two checkpoints, while rows are learned.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def app(
     (200, b'{"model":"clicks","version":"","rows":[{"label":1}]}')
     """
     served = Models(models)
-    learning = None if learn is None else Learning.open(served, learn)
+    learning = None if learn is None else Learning.open(served, learn, checkpoint_every)
     return Application(served, limits or Limits(), Access(token, hosts), reload, learning,
                        bool(token))  # fmt: skip
 

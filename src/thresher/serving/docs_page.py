@@ -52,7 +52,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide">{table}</div>'
 
 
 def _example(address: str, path: str, method: str, token: bool) -> str:

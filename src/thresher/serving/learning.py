@@ -69,7 +69,7 @@ class Learning:
         self._thread.start()
 
     @classmethod
-    def open(cls, models: Models, path: str) -> Learning:
+    def open(cls, models: Models, path: str, every: float = _CHECKPOINT_SECONDS) -> Learning:
         """Begin to learn, or go on where an earlier process stopped.
 
         Parameters
@@ -78,6 +78,8 @@ class Learning:
             One model, with a file that has the state of the learner.
         path : str
             The folder; it is made if it is missing.
+        every : float
+            Seconds between two checkpoints, while rows are learned.
         """
         files = list(models.files.values())
         if len(files) != 1 or len(models.names) != 1:
@@ -86,7 +88,7 @@ class Learning:
         if files[0].now.model.multilabel:
             raise ParameterError("a model whose rows have any number of labels cannot learn while "
                                  "it is served", parameter="learn")  # fmt: skip
-        return cls(models, LearnFolder(os.fspath(path), files[0].path, files[0].now.version))
+        return cls(models, LearnFolder(os.fspath(path), files[0].path, files[0].now.version, every))
 
     def submit(self, asked: Question, model: Model) -> Future[tuple[int, int]]:
         """Learn rows; the result is their number, and that of all rows learned so far.
@@ -134,9 +136,7 @@ class Learning:
             group, running = self._next_group()
             if group:
                 self._learn(group)
-            if (not running and self.rows > self._folder.rows and not self.error) or (
-                self._is_due() and not self.error
-            ):
+            if not self.error and self._is_due(last=not running):
                 self._checkpoint()
             if self._fresh and time.monotonic() >= self._next_publish:
                 self._publish()
@@ -199,12 +199,12 @@ class Learning:
         self.error = f"{error}; no more rows are learned before the server is started again"
         log.error("model %s: %s", self.name, self.error)
 
-    def _is_due(self) -> bool:
+    def _is_due(self, last: bool) -> bool:
         if self.rows == self._folder.rows:
             self._since = time.monotonic()
             return False
         late = time.monotonic() - self._since > self._folder.every
-        return late or self._log.size > _CHECKPOINT_BYTES
+        return last or late or self._log.size > _CHECKPOINT_BYTES
 
     def _checkpoint(self) -> None:
         try:
@@ -245,18 +245,18 @@ class LearnFolder:
         The file of the model.
     version : str
         Its version; see `ServedModel`.
+    every : float
+        Seconds between two checkpoints, while rows are learned.
 
     Attributes
     ----------
     rows : int
         Rows learned before the current log.
-    every : float
-        Seconds between two checkpoints, while rows are learned.
     """
 
-    def __init__(self, path: str, model: str, version: str) -> None:
+    def __init__(self, path: str, model: str, version: str, every: float) -> None:
         self.path, self.model, self.version = path, model, version
-        self.rows, self.every = 0, _CHECKPOINT_SECONDS
+        self.rows, self.every = 0, every
         make_folder(path)
         self._lock = os.open(
             os.path.join(path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644

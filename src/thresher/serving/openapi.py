@@ -173,8 +173,8 @@ def _errors() -> dict[str, Any]:
 
 def _schemas(limits: Limits) -> dict[str, Any]:
     named = {"type": "object", "additionalProperties": _VALUE,
-             "description": "Values by name of the feature: numbers, true and false, strings, lists "
-             "of words, or null."}  # fmt: skip
+             "description": "Values by name of the feature: numbers, true and false, strings, "
+             "lists of words, or null."}  # fmt: skip
     numbers = {"type": "array", "items": {"type": ["number", "boolean"]},
                "description": "One number for each column of the model."}  # fmt: skip
     either = [

@@ -18,6 +18,7 @@ def serve(
     token_file: str | None,
     reload: float,
     learn: str | None,
+    checkpoint_every: float,
     limits: Limits,
     access_log: bool,
     quiet: bool,
@@ -26,7 +27,13 @@ def serve(
     token = read_token(token_file)
     hosts = check_host(host, token)
     application = app(
-        list(models), limits=limits, token=token, hosts=hosts, reload=reload or None, learn=learn
+        list(models),
+        limits=limits,
+        token=token,
+        hosts=hosts,
+        reload=reload or None,
+        learn=learn,
+        checkpoint_every=checkpoint_every,
     )
     names = ", ".join(application.models.names)
 

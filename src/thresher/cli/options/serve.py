@@ -67,6 +67,15 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            "--checkpoint-every",
+            metavar="SECONDS",
+            min=0.0,
+            help="With --learn: time between two checkpoints, while rows are learned.",
+        ),
+    ] = 300.0,
     max_body: Annotated[
         int,
         typer.Option(
@@ -121,4 +130,17 @@ def serve(
     from thresher.serving.limits import Limits
 
     limits = Limits(body=max_body, rows=max_rows, seconds=timeout, connections=max_connections)
-    raise typer.Exit(run(models, host, port, token_file, reload, learn, limits, access_log, quiet))
+    raise typer.Exit(
+        run(
+            models,
+            host,
+            port,
+            token_file,
+            reload,
+            learn,
+            checkpoint_every,
+            limits,
+            access_log,
+            quiet,
+        )
+    )

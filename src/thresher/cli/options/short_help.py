@@ -227,6 +227,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "--token-file": "requests must have the token in this file",
             "--reload": "seconds between looks for changed model files",
             "--learn": "answer POST /learn; keep its log in this folder",
+            "--checkpoint-every": "with --learn: seconds between two checkpoints",
             "--access-log": "write a line for each request",
         },
         "Limits": {
