@@ -161,6 +161,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "DATA...": _READ["DATA..."],
             "--output": "write the predictions to this file",
             "--as": "label, probability or raw",
+            "--line-buffered": "answer each line of standard input at once",
         },
         "Data": {
             name: _READ[name]
