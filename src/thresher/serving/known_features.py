@@ -39,7 +39,7 @@ class KnownFeatures:
         kinds = json.loads(str(model.parameters.get("kinds") or "{}"))
         self._columns = {name.encode() for name in columns}
         self._columns |= {n.encode() for n, kind in kinds.items() if kind in ("number", "truth")}
-        self._found: dict[bytes, bool] = {}
+        self._found: dict[str, bool] = {}
 
     def entries(self, row: Mapping[Any, Any]) -> list[tuple[bytes, float, int | None]]:
         """Return the name, the value and the key of each feature of a dict.
@@ -60,17 +60,23 @@ class KnownFeatures:
         assert self._reading is not None
         if self._reading.converts:
             row = self._reading.converted(row)
-        found = self._found
-        unknown = []
+        found, unknown = self._found, []
         for name, value in row.items():
-            for feature, _ in features_of(0, name, value):
-                known = found.get(feature)
+            kind = type(value)
+            if kind is float or kind is int:
+                words = [name]
+            elif kind is str:
+                words = [f"{name}^{value}"]
+            else:
+                words = [f.decode(errors="replace") for f, _ in features_of(0, name, value)]
+            for word in words:
+                known = found.get(word)
                 if known is None:
-                    known = self._knows(feature)
+                    known = self._knows(word.encode())
                     if len(found) < _KEPT:
-                        found[feature] = known
+                        found[word] = known
                 if not known:
-                    unknown.append(feature.decode(errors="replace"))
+                    unknown.append(word)
         return unknown
 
     def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:

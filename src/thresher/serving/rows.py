@@ -27,6 +27,7 @@ from thresher.serving.known_features import KnownFeatures
 from thresher.serving.refusal import Refusal
 
 _NUMBERS = {int, float, bool}
+_FEW = 64  # dicts that a model reads one by one, in the core; more of them make a source
 _HEAD = 1 << 16  # bytes that decide the format
 _WIDEST = 1 << 24  # columns of a model that takes arrays
 
@@ -80,7 +81,11 @@ class NamedRows(Rows):
     def decision(self, model: Model) -> NDArray[np.float64]:
         """Return the decision values."""
         try:
-            return model.decision_function(self.rows)
+            found = [
+                model.decision_function(self.rows[begin : begin + _FEW])
+                for begin in range(0, self.count, _FEW)
+            ]
+            return found[0] if len(found) == 1 else np.concatenate(found)
         except (DataError, ParameterError, OverflowError) as error:
             raise self._refusal(model, error) from None
 
