@@ -55,8 +55,9 @@ wrk.body = file:read("*a")
 file:close()
 function done(summary, latency, requests)
   io.write(string.format("RESULT %%d %%d %%d %%d %%d %%d %%d\\n",
-    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), summary.errors.status,
-    summary.errors.connect + summary.errors.read + summary.errors.write, summary.errors.timeout))
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+    summary.errors.status, summary.errors.connect + summary.errors.read + summary.errors.write,
+    summary.errors.timeout))
 end
 """
 BAD = (b"{", b'[{"a": {}}]', b'{"rows": 3}', b"[1, 2]", b'{"rows": [{}], "top": -1}', b"\xff")

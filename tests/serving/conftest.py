@@ -1,5 +1,7 @@
 """Models and one server for each module of tests."""
 
+import socket
+
 import numpy as np
 import pytest
 
@@ -29,3 +31,10 @@ def number_model():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(300, 3))
     return FTRLRegressor(random_state=0).fit(X, X @ [2.0, -1.0, 0.5] + 10).model_
+
+
+@pytest.fixture
+def free_port():
+    """Return a port that was free just now."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]

@@ -26,7 +26,7 @@ class Metrics:
     --------
     >>> metrics = Metrics()
     >>> metrics.observe("/predict", "POST", 200, 0.002)
-    >>> [line for line in metrics.text().splitlines() if line.startswith("thresher_requests")]
+    >>> [line for line in metrics.text().splitlines() if line.startswith("thresher_requests_t")]
     ['thresher_requests_total{path="/predict",method="POST",status="200"} 1']
     """
 
