@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -15,8 +16,11 @@ from support.serving_rows import named_rows
 from thresher import FTRLClassifier, FTRLRegressor, OnePassClassifier, load
 from thresher.data.scan import scan
 from thresher.serving.learn_log import LearnLog, read_log
-from thresher.serving.learning import LearnFolder
+from thresher.serving.learn_request import learn
+from thresher.serving.learning import LearnFolder, Learning
 from thresher.serving.models import Models
+from thresher.serving.question import Question
+from thresher.serving.refusal import Refusal
 
 START = 100
 
@@ -216,6 +220,91 @@ def test_a_regression_learns(tmp_path):
         assert server.post("/learn", {"rows": [{"x": 1}], "labels": [True]})[0] == 422
         assert server.stop() == 0
     same_bits(newest(tmp_path / "learn"), learned(path, [request]))
+
+
+def test_a_log_that_cannot_be_written_ends_the_learning_only(begun, tmp_path):
+    """The limit on the size of files stands for a full disk."""
+    requests = [*requests_of(400)]
+    limit = len(json.dumps(requests[:100]))
+    command = [sys.executable, "-c", LIMITED.format(limit)]
+    with Server(begun, "--learn", tmp_path / "learn", command=command) as server:
+        answered = 0
+        for request in requests:
+            status, answer = server.post("/learn", request)
+            if status != 200:
+                break
+            answered = answer["rows"]
+        assert (status, answered > 100) == (503, True)
+        assert "the log cannot be written" in answer["error"]["message"]
+        assert server.post("/learn", requests[0])[0] == 503
+        assert server.get("/healthz")[1]["status"] == "degraded"
+        assert server.post("/predict", [{"price": 1}])[0] == 200
+        assert server.stop() == 0
+    model, rows = restored(begun, tmp_path / "learn")
+    assert rows == answered
+    sizes = np.cumsum([len(one["rows"]) for one in requests])
+    same_bits(model, learned(begun, requests[: int(np.searchsorted(sizes, rows)) + 1]))
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
+from thresher.cli import main
+main()
+"""
+
+
+def test_requests_that_were_given_up_are_not_learned(begun, tmp_path):
+    models = Models(begun)
+    model = models.find(None).model
+    learning = Learning.open(models, str(tmp_path / "learn"))
+    asked = [Question(rows=one["rows"], labels=one["labels"]) for one in requests_of(200)]
+    answers = [learning.submit(one, model) for one in asked]
+    given_up = [answer.cancel() for answer in answers]
+    kept = [answer.result(60)[0] for answer in answers if not answer.cancelled()]
+    learning.close()
+    assert learning.rows == sum(kept)
+    assert len(kept) + sum(given_up) == 200
+    with pytest.raises(Refusal, match="stopping"):
+        learning.submit(asked[0], model)
+    assert restored(begun, tmp_path / "learn")[1] == sum(kept)
+
+
+def test_a_stop_between_a_checkpoint_and_its_log(begun, tmp_path):
+    served = Models(begun).find(None)
+    place = LearnFolder(str(tmp_path), str(begun), served.version, 300.0)
+    learner, _ = place.restore()
+    log, requests = place.opened_log(), [*requests_of(10)]
+    for request in requests:
+        learn(learner, request, served.model)
+        log.append([request])
+    learner.model_.save(tmp_path / "checkpoint-00000001.thresher", state=True)
+    log.close()
+    place.release()
+    model, rows = restored(begun, tmp_path)
+    assert rows == sum(len(one["rows"]) for one in requests)
+    same_bits(model, learned(begun, requests))
+    assert not (tmp_path / "log-00000000.jsonl").exists()
+    assert restored(begun, tmp_path)[1] == rows
+
+
+def test_a_checkpoint_whose_log_cannot_be_made_is_removed(begun, tmp_path, monkeypatch):
+    def fail(*args):
+        raise OSError("no space")
+
+    models, requests = Models(begun), [*requests_of(10)]
+    learning = Learning.open(models, str(tmp_path), every=0.0)
+    monkeypatch.setattr(LearnLog, "create", fail)
+    for one in requests:
+        asked = Question(rows=one["rows"], labels=one["labels"])
+        learning.submit(asked, models.find(None).model).result(60)
+    learning.close()
+    assert learning.checkpoints == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "log-00000000.jsonl"]
+    monkeypatch.undo()
+    model, rows = restored(begun, tmp_path)
+    assert rows == learning.rows
+    same_bits(model, learned(begun, requests))
 
 
 def test_starts_that_cannot_learn_say_why(begun, tmp_path):

@@ -20,12 +20,14 @@ class Server:
     ----------
     *arguments
         Of `thresher serve`.
+    command : list of str
+        How to start the program.
     **variables
         Changes of the environment.
     """
 
-    def __init__(self, *arguments, **variables):
-        command = [*THRESHER, "serve", *map(str, arguments), "--port", "0"]
+    def __init__(self, *arguments, command=THRESHER, **variables):
+        command = [*command, "serve", *map(str, arguments), "--port", "0"]
         self.process = subprocess.Popen(
             command,
             stderr=subprocess.PIPE,

@@ -114,6 +114,7 @@ class Application:
         self.learning = learning
         self._access, self._reload = access, reload
         self._pool = ThreadPoolExecutor(_THREADS, "answer")
+        self._loader = ThreadPoolExecutor(1, "load")
         self._watching: asyncio.Task[None] | None = None
         self._stopping = False
         self.description = description(limits, learning is not None, token)
@@ -176,6 +177,7 @@ class Application:
         if self.learning is not None:
             await asyncio.to_thread(self.learning.close)
         self._pool.shutdown(wait=True)
+        self._loader.shutdown(wait=True)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -193,7 +195,8 @@ class Application:
             await asyncio.sleep(seconds)
             for file in list(self.models.files.values()):
                 if file.changed():
-                    await asyncio.to_thread(file.reload)
+                    loop = asyncio.get_running_loop()
+                    await loop.run_in_executor(self._loader, file.reload)
 
     # ---- requests --------------------------------------------------------------------------------
 

@@ -103,6 +103,8 @@ class Learning:
         """
         if self._closed or self.error:
             raise Refusal(503, self.error or "the server is stopping")
+        if not self._thread.is_alive():
+            raise Refusal(503, "the learner has stopped")
         request = request_of(asked, model)
         answer: Future[tuple[int, int]] = Future()
         try:
@@ -125,21 +127,34 @@ class Learning:
         self._closed = True
         self._queue.put(None)
         self._thread.join()
+        while not self._queue.empty():
+            _refuse([item for item in (self._queue.get_nowait(),) if item is not None], "")
         self._log.close()
         self._folder.release()
 
     # ---- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        running = True
-        while running:
-            group, running = self._next_group()
-            if group:
-                self._learn(group)
-            if not self.error and self._is_due(last=not running):
-                self._checkpoint()
-            if self._fresh and time.monotonic() >= self._next_publish:
-                self._publish()
+        try:
+            running = True
+            while running:
+                running = self._turn()
+        except Exception as error:
+            log.exception("model %s: the learner failed", self.name)
+            self._fail(f"the learner failed: {error}")
+
+    def _turn(self) -> bool:
+        """Do what is to be done now; return whether there will be more."""
+        group, running = self._next_group()
+        try:
+            self._learn(group)
+        finally:
+            _refuse(group, self.error)
+        if not self.error and self._is_due(last=not running):
+            self._checkpoint()
+        if self._fresh and time.monotonic() >= self._next_publish:
+            self._publish()
+        return running
 
     def _next_group(self) -> tuple[list[_Waiting], bool]:
         """Return all requests that wait; False: there will be no more."""
@@ -148,7 +163,8 @@ class Learning:
         try:
             item = self._queue.get(timeout=wait)
             while item is not None:
-                group.append(item)
+                if item[1].set_running_or_notify_cancel():  # it cannot be cancelled any more
+                    group.append(item)
                 if len(group) == _GROUP:
                     return group, True
                 item = self._queue.get_nowait()
@@ -162,8 +178,7 @@ class Learning:
         done: list[tuple[int, int]] = []
         for request, answer in group:
             if self.error:
-                answer.set_exception(Refusal(503, self.error))
-                continue
+                break
             try:
                 count = learn(self._estimator, request, self._model)
             except Exception as error:
@@ -173,18 +188,16 @@ class Learning:
             self.rows += count
             learned.append((request, answer))
             done.append((count, self.rows))
-        if not learned:
+        if self.error or not learned:
             return
         try:
             self._log.append([request for request, _ in learned])
         except OSError as error:
             self._fail(f"the log cannot be written: {error}")
-        self._fresh = not self.error
+            return
+        self._fresh = True
         for (_, answer), result in zip(learned, done, strict=True):
-            if self.error:
-                answer.set_exception(Refusal(503, self.error))
-            else:
-                answer.set_result(result)
+            answer.set_result(result)
 
     def _recover(self, learned: list[Request]) -> None:
         """Make the learner anew: a request has failed, and may have changed it."""
@@ -225,6 +238,13 @@ class Learning:
         cost = time.monotonic() - begin
         self._next_publish = begin + cost + max(_PUBLISH_SECONDS, _PUBLISH_SHARE * cost)
         self._fresh = False
+
+
+def _refuse(group: list[_Waiting], error: str) -> None:
+    """Refuse the requests of a group that have no answer yet."""
+    for _, answer in group:
+        if not answer.done():
+            answer.set_exception(Refusal(503, error or "the server is stopping"))
 
 
 def _refusal(error: Exception) -> Exception:
@@ -310,14 +330,22 @@ class LearnFolder:
         return LearnLog(self._file("log", self.number), self._end)
 
     def checkpoint(self, model: Model, rows: int) -> None:
-        """Write a checkpoint, and begin a new log."""
-        model.save(self._file("checkpoint", self.number + 1), state=True)
-        self.number += 1
-        self.rows = rows
-        self._create_log()
-        self._end = os.path.getsize(self._file("log", self.number))
+        """Write a checkpoint, and begin a new log; after an error, the old ones go on."""
+        number = self.number + 1
+        base = self._file("checkpoint", number)
+        model.save(base, state=True)
+        try:
+            self._create_log(number, rows)
+        except OSError as error:
+            try:
+                os.unlink(base)  # else a start would use it, without what is learned after it
+            except OSError:
+                raise RuntimeError(f"{base} has no log, and cannot be removed") from error
+            raise
+        self.number, self.rows = number, rows
+        self._end = os.path.getsize(self._file("log", number))
         self._remove_older()
-        log.info("checkpoint %d after %d rows", self.number, rows)
+        log.info("checkpoint %d after %d rows", number, rows)
 
     def release(self) -> None:
         """Let another process learn in the folder."""
@@ -330,11 +358,11 @@ class LearnFolder:
         if self.number:
             about, groups = read_log(self._file("log", self.number - 1))
             self.rows = int(about["rows"]) + sum(map(rows_in, (r for g, _ in groups for r in g)))
-        self._create_log()
+        self._create_log(self.number, self.rows)
 
-    def _create_log(self) -> None:
-        about = {"model": self.version, "rows": self.rows, "number": self.number}
-        LearnLog.create(self._file("log", self.number), about)
+    def _create_log(self, number: int, rows: int) -> None:
+        about = {"model": self.version, "rows": rows, "number": number}
+        LearnLog.create(self._file("log", number), about)
 
     def _file(self, kind: str, number: int) -> str:
         suffix = "thresher" if kind == "checkpoint" else "jsonl"
