@@ -28,7 +28,16 @@ def test_the_map_names_every_folder() -> None:
 def test_every_folder_of_the_map_exists() -> None:
     everywhere = {
         path.relative_to(ROOT).as_posix()
-        for top in ("cpp", "src", "tests", "benchmarks", "experiments", "docs", "examples")
+        for top in (
+            "cpp",
+            "src",
+            "tests",
+            "benchmarks",
+            "experiments",
+            "docs",
+            "examples",
+            "deploy",
+        )
         for path in (ROOT / top, *(ROOT / top).rglob("*"))
         if path.is_dir()
     }

@@ -21,6 +21,7 @@ from thresher.cli.options.inspect import inspect
 from thresher.cli.options.look import look
 from thresher.cli.options.merge import merge
 from thresher.cli.options.predict import predict
+from thresher.cli.options.serve import serve
 from thresher.cli.options.shell import completion, man
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
@@ -60,7 +61,7 @@ def _help(command: Callable[..., None]) -> str:
 
 for _command in (
     *(demo, look, train, tune, compare, discover),
-    *(predict, evaluate, inspect, merge, convert),
+    *(predict, evaluate, inspect, serve, merge, convert),
 ):
     app.command(cls=Command, help=_help(_command))(_command)
 for _command in (completion, man):

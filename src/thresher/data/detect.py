@@ -58,7 +58,20 @@ def detect_format(path: str, otherwise: str | None = None) -> str:
     >>> detect_format(str(path))
     'svmlight'
     """
-    head = peek_bytes(path, _HEAD)
+    return format_of_bytes(peek_bytes(path, _HEAD), path, otherwise)
+
+
+def format_of_bytes(head: bytes, path: str, otherwise: str | None = None) -> str:
+    """Return the format of a file by its first bytes.
+
+    Parameters
+    ----------
+    head : bytes
+    path : str
+        Its name: it decides if the bytes do not, and errors have it.
+    otherwise : str, optional
+        As for `detect_format`.
+    """
     for magic, name in _MAGICS.items():
         if head.startswith(magic):
             return name

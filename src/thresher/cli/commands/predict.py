@@ -17,7 +17,10 @@ from thresher.atomic import naming, written_whole
 from thresher.cli.render.output import show
 from thresher.cli.render.warning_sink import say, sink
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
+from thresher.data.paths import STANDARD_INPUT
+from thresher.data.read_options import ReadOptions
 from thresher.data.scan import scan
+from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, labels, probabilities, scores, values
@@ -34,6 +37,7 @@ def predict(
     kind: str,
     reading: dict[str, Any],
     quiet: bool,
+    line_buffered: bool = False,
 ) -> int:
     """Write predictions as the options say; return the exit code.
 
@@ -41,7 +45,8 @@ def predict(
     """
     model = load(model_file)
     render = renderer(model, kind)
-    source = scan(list(data), **reading_of(model, reading))
+    as_they_come = line_buffered or (list(data) == [STANDARD_INPUT] and sys.stdin.isatty())
+    source = _source(model, data, reading, as_they_come)
     source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
     seen = output in (None, "-") and sys.stdout.isatty()
@@ -57,6 +62,8 @@ def predict(
                 lines = [printable(line) for line in lines]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
+            if as_they_come:
+                out.flush()
         warn_of_bad_lines(source)
         if rows and not known:
             say(
@@ -69,6 +76,23 @@ def predict(
     if output is not None and not quiet:
         show(f"{rows:,} predictions -> {output}", error=True)
     return 0
+
+
+def _source(
+    model: Model, data: Sequence[str], reading: dict[str, Any], as_they_come: bool
+) -> Source:
+    options = reading_of(model, reading)
+    if not as_they_come:
+        return scan(list(data), **options)
+    if list(data) != [STANDARD_INPUT]:
+        raise ParameterError(
+            "only standard input is answered line by line",
+            parameter="line_buffered",
+            hint="DATA: -",
+        )
+    from thresher.data.text_rows import LinesAsTheyCome
+
+    return LinesAsTheyCome(sys.stdin.fileno(), ReadOptions.of(**options))
 
 
 def reading_of(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,14 @@ def predict(
             "all classes in their order, if the loss has probabilities. raw: the score.",
         ),
     ] = "label",
+    line_buffered: Annotated[
+        bool,
+        typer.Option(
+            "--line-buffered",
+            help="Answer each line at once, as it comes: DATA must be -, with lines of VW or "
+            "svmlight text. Always on if standard input is a terminal.",
+        ),
+    ] = False,
     format: Format = None,
     zero_based: ZeroBased = False,
     label: Label = None,
@@ -68,4 +76,4 @@ def predict(
     reading = reading_of(locals())
     from thresher.cli.commands.predict import predict as run
 
-    raise typer.Exit(run(model, data, output, kind, reading, quiet))
+    raise typer.Exit(run(model, data, output, kind, reading, quiet, line_buffered))

@@ -161,6 +161,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "DATA...": _READ["DATA..."],
             "--output": "write the predictions to this file",
             "--as": "label, probability or raw",
+            "--line-buffered": "answer each line of standard input at once",
         },
         "Data": {
             name: _READ[name]
@@ -216,6 +217,25 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "MODEL...": "models that train wrote, two or more",
             "--model": "file to write the merged model to",
             "--weights": "how much each model counts; default: its rows",
+        },
+        "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
+    },
+    "serve": {
+        "Server": {
+            "MODEL...": "models that train wrote; NAME=FILE names one",
+            "--port": "0: a free port",
+            "--host": "address to listen on; a public one needs a token",
+            "--token-file": "requests must have the token in this file",
+            "--reload": "seconds between looks for changed model files",
+            "--learn": "answer POST /learn; keep its log in this folder",
+            "--checkpoint-every": "with --learn: seconds between two checkpoints",
+            "--access-log": "write a line for each request",
+        },
+        "Limits": {
+            "--max-body": "bytes of the body of a request",
+            "--max-rows": "rows of a request",
+            "--timeout": "seconds to receive a body, and to compute an answer",
+            "--max-connections": "connections at the same time",
         },
         "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
     },

@@ -1,0 +1,217 @@
+"""Answers of a model, as JSON types: predictions, and what each feature adds to a score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.losses import LOSSES, PROBABILITY_LOSSES
+from thresher.model.links import label_probabilities, labels, probabilities, values
+from thresher.model.model import Model
+from thresher.serving.known_features import KnownFeatures
+from thresher.serving.limits import Limits
+from thresher.serving.refusal import Refusal
+from thresher.serving.rows import Entry, Rows
+
+_SHOWN = 20  # unknown features that are named for each row
+_EXPLAINED = 20  # features of an explanation, by default
+
+Answer = dict[str, Any]
+
+
+def predictions(
+    model: Model,
+    known: KnownFeatures | None,
+    rows: Rows,
+    options: Mapping[str, Any],
+    limits: Limits,
+) -> list[Answer]:
+    """Return the prediction of each row.
+
+    Parameters
+    ----------
+    model : Model
+    known : KnownFeatures or None
+        None: do not look for unknown features.
+    rows : Rows
+    options : mapping
+        probability, raw, top.
+    limits : Limits
+    """
+    shares, top = options.get("probability", False), options.get("top")
+    _check(model, shares, top)
+    classes = model.classes
+    if classes is not None and (shares or top):
+        kept = len(classes) if shares else min(int(top or 0), len(classes))
+        if rows.count * kept > limits.numbers:
+            raise Refusal(422, f"{rows.count:,} rows with {kept:,} classes each are more than "
+                          f"{limits.numbers:,} numbers; ask for fewer rows, or top")  # fmt: skip
+    decision = rows.decision(model)
+    _check_finite(decision)
+    if classes is None:
+        answers = [{"value": value} for value in values(decision, model.loss).tolist()]
+    elif model.multilabel:
+        answers = _label_sets(model, decision)
+    else:
+        answers = [{"label": label} for label in labels(decision, classes).tolist()]
+    if classes is not None and (shares or top):
+        _add_classes(model, decision, answers, shares, top)
+    if options.get("raw"):
+        for answer, raw in zip(answers, decision.tolist(), strict=True):
+            answer["raw"] = raw
+    if known is not None:
+        for answer, absent in zip(answers, rows.unknown(model, known), strict=True):
+            if absent:
+                answer["unknown_features"] = absent[:_SHOWN]
+            if len(absent) > _SHOWN:
+                answer["unknown_count"] = len(absent)
+    return answers
+
+
+def _check(model: Model, shares: bool, top: int | None) -> None:
+    if shares and (model.classes is None or model.loss not in PROBABILITY_LOSSES):
+        raise Refusal(
+            422, "probability needs a classifier with one of the losses "
+            f"{', '.join(PROBABILITY_LOSSES)}; the loss of this model is {model.loss}",
+            option="probability",
+        )  # fmt: skip
+    if top and model.classes is None:
+        raise Refusal(422, "top needs a classifier; this model predicts numbers", option="top")
+
+
+def _check_finite(decision: NDArray[np.float64]) -> None:
+    finite = np.isfinite(decision.reshape(len(decision), -1)).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite)) + 1
+        raise Refusal(422, "the score is too large for a number", row=row)
+
+
+def _label_sets(model: Model, decision: NDArray[np.float64]) -> list[Answer]:
+    assert model.classes is not None
+    classes = model.classes.tolist()
+    return [
+        {"labels": [classes[k] for k in np.flatnonzero(row >= 0).tolist()]}
+        for row in decision.reshape(-1, len(model.intercept))
+    ]
+
+
+def _add_classes(
+    model: Model,
+    decision: NDArray[np.float64],
+    answers: list[Answer],
+    shares: bool,
+    top: int | None,
+) -> None:
+    assert model.classes is not None
+    classes, count = model.classes.tolist(), len(model.classes)
+    found = None
+    if model.multilabel:
+        decision = decision.reshape(-1, count)
+        if model.loss in PROBABILITY_LOSSES:
+            found = label_probabilities(decision, model.loss)
+    elif model.loss in PROBABILITY_LOSSES:
+        found = probabilities(decision, model.loss, count)
+    if shares and found is not None:
+        for answer, row in zip(answers, found.tolist(), strict=True):
+            answer["probability"] = {str(label): p for label, p in zip(classes, row, strict=True)}
+    if top:
+        each = np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
+        order = np.argsort(-each, axis=1, kind="stable")[:, :top]
+        for i, (answer, best) in enumerate(zip(answers, order.tolist(), strict=True)):
+            answer["top"] = [
+                {"label": classes[k], "raw": float(each[i, k])}
+                | ({} if found is None else {"probability": float(found[i, k])})
+                for k in best
+            ]
+
+
+# ---- explanations --------------------------------------------------------------------------------
+
+
+def explanations(
+    model: Model,
+    known: KnownFeatures,
+    rows: Rows,
+    options: Mapping[str, Any],
+) -> list[Answer]:
+    """Return for each row what its features add to the score, largest first.
+
+    Parameters
+    ----------
+    model : Model
+    known : KnownFeatures
+    rows : Rows
+    options : mapping
+        top: how many features; label: of which class, by default of the predicted one.
+    """
+    decision = rows.decision(model)
+    _check_finite(decision)
+    found = []
+    for scores, entries in zip(decision, rows.entries(model, known), strict=True):
+        output = _output(model, scores, options.get("label"))
+        found.append(_explained(model, output, np.ravel(scores), entries, options.get("top")))
+    return found
+
+
+def _output(model: Model, scores: NDArray[np.float64], label: Any) -> int:
+    """Return the number of the output that is explained."""
+    if len(model.intercept) == 1:
+        if label is not None:
+            raise Refusal(422, "label can be given only if the model has several outputs",
+                          option="label")  # fmt: skip
+        return 0
+    if label is None:
+        return int(np.argmax(scores))
+    assert model.classes is not None
+    words = [str(one) for one in model.classes.tolist()]
+    if str(label) not in words:
+        raise Refusal(422, f"the model has no class {str(label)[:80]!r}", option="label")
+    return words.index(str(label))
+
+
+def _explained(
+    model: Model,
+    output: int,
+    scores: NDArray[np.float64],
+    entries: list[Entry],
+    top: int | None,
+) -> Answer:
+    begin, end = model.indptr[output : output + 2]
+    indices, weights = model.indices[begin:end], model.weights[begin:end]
+    scale = 1.0
+    if LOSSES[model.loss].scales_rows:
+        scale = 1.0 / math.sqrt(max(1, sum(entry.value != 0.0 for entry in entries)))
+    parts = []
+    for entry in entries:
+        if entry.key is None or not len(indices):
+            continue
+        place = min(int(np.searchsorted(indices, np.uint64(entry.key))), len(indices) - 1)
+        if int(indices[place]) == entry.key:
+            weight = float(weights[place])
+            parts.append((weight * entry.value * scale, entry, weight))
+    parts.sort(key=lambda part: -abs(part[0]))
+    count = top or _EXPLAINED
+    decision_at = LOSSES[model.loss].decision_at if model.classes is not None else 0.0
+    answer: Answer = {
+        "raw": float(scores[output]),
+        "intercept": float(model.intercept[output]) - decision_at,
+        "contributions": [
+            {
+                "feature": entry.feature,
+                "value": entry.value,
+                "weight": weight,
+                "contribution": part,
+            }
+            for part, entry, weight in parts[:count]
+        ],
+        "others": math.fsum(part for part, _, _ in parts[count:]),
+        "others_count": max(0, len(parts) - count),
+    }
+    if model.classes is not None:
+        classes = model.classes.tolist()
+        answer["label"] = classes[1 if len(model.intercept) < len(classes) else output]
+    return answer
