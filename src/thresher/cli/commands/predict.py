@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import naming, written_whole
+from thresher.cli.render.explained_rows import ExplainedRows
 from thresher.cli.render.output import show
 from thresher.cli.render.warning_sink import say, sink
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.scan import scan
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
@@ -34,13 +35,18 @@ def predict(
     kind: str,
     reading: dict[str, Any],
     quiet: bool,
+    explain: int | None = None,
+    as_json: bool = False,
 ) -> int:
     """Write predictions as the options say; return the exit code.
 
     Labels and tags are written as they are; only on a terminal, they are made printable.
     """
+    if as_json and explain is None:
+        raise ParameterError((setting("json"), " needs ", setting("explain")))
     model = load(model_file)
     render = renderer(model, kind)
+    explained = None if explain is None else ExplainedRows(model, explain, as_json)
     source = scan(list(data), **reading_of(model, reading))
     source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
@@ -53,8 +59,10 @@ def predict(
                 lines = [
                     f"{line} {tag}" if tag else line for line, tag in zip(lines, tags, strict=True)
                 ]
+            if explained is not None:
+                lines = explained.lines(block, raw, lines)
             if seen:
-                lines = [printable(line) for line in lines]
+                lines = [printable(line, keep="\t") for line in lines]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
         warn_of_bad_lines(source)

@@ -161,6 +161,8 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "DATA...": _READ["DATA..."],
             "--output": "write the predictions to this file",
             "--as": "label, probability or raw",
+            "--explain": "add the features that contribute most",
+            "--json": "with --explain: a JSON object per row",
         },
         "Data": {
             name: _READ[name]
@@ -208,6 +210,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
         "Page": {
             "--html": "write a full report",
             "--data": "rows with labels: the page shows how well it predicts",
+            "--against": "show what changed since this model",
             "--strict": _SHOW["--strict"],
         },
     },
