@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thresher
+from support.linear_models import made
 from thresher import (
     FTRLClassifier,
     FTRLRegressor,
     TruncatedGradientClassifier,
     scan,
 )
-from thresher.model.model import Model, Output
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 12)) * (RNG.random((200, 12)) < 0.5)
@@ -30,16 +30,6 @@ def is_sum(why):
     terms = [why.intercept, *(one.contribution for one in why.contributions)]
     bound = (len(terms) + 1) * 2.0**-52 * math.fsum(map(abs, terms))
     return abs(math.fsum(terms) - why.score) <= bound
-
-
-def made(weights, intercept=0.25, loss="logistic", **rest):
-    """Return a model with these weights, one row for each output."""
-    outputs = []
-    for row in np.atleast_2d(weights):
-        keys = np.flatnonzero(row)
-        outputs.append(Output(keys.astype(np.uint64), row[keys], intercept))
-    rest.setdefault("classes", np.array(["no", "yes"]))
-    return Model.of(outputs, n_features=np.shape(weights)[-1], loss=loss, **rest)
 
 
 values = st.floats(-1e6, 1e6, allow_subnormal=False)

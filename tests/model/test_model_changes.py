@@ -65,6 +65,11 @@ def test_by_name_if_both_models_have_names():
     assert changes.unchanged == 1
     with pytest.raises(thresher.ParameterError, match="50 and 99 features, and not all of them"):
         after.compare_to(made(BEFORE))
+    read = {"first": 1, "bits": None}
+    numbered = made(AFTER, width=60, parameters=read)  # of a file whose last feature is another one
+    assert numbered.compare_to(made(BEFORE, parameters=read)).by == "number"
+    with pytest.raises(thresher.ParameterError, match="50 and 60 features"):
+        numbered.compare_to(made(BEFORE, parameters={"first": 0}))
     twice = replace(before, names={1: "a", 2: "a", 3: "c", 5: "e"})
     assert twice.compare_to(made(BEFORE)).by == "number"
     given = made(AFTER).compare_to(made(BEFORE), names=[f"n{k}" for k in range(50)])

@@ -84,7 +84,7 @@ class ModelChanges:
         """
         _check_task(before, after)
         by_name = _all_named(before) and _all_named(after)
-        if not by_name and before.n_features != after.n_features:
+        if not by_name and not _same_numbers(before, after):
             raise ParameterError(
                 f"the models have {before.n_features:,} and {after.n_features:,} features, and not "
                 "all of them have names: it is not known which are the same",
@@ -218,6 +218,18 @@ def _all_named(model: Model) -> bool:
     kept = np.unique(model.indices).tolist()
     names = {model.names.get(index) for index in kept}
     return None not in names and len(names) == len(kept)
+
+
+def _same_numbers(before: Model, after: Model) -> bool:
+    """Tell whether a number means the same feature in both models.
+
+    Numbers in files mean the same, also if the largest number of a file is another one.
+    """
+    if before.n_features == after.n_features:
+        return True
+    old, new = before.parameters, after.parameters
+    from_files = isinstance(old.get("first"), int) and old.get("first") == new.get("first")
+    return from_files and old.get("bits") == new.get("bits")
 
 
 def _weights(model: Model, output: int) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:

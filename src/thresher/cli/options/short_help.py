@@ -222,6 +222,16 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
         },
         "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
     },
+    "export": {
+        "Form": {
+            "MODEL": "a model that train wrote",
+            "--to": "onnx, sql, json, csv or vw; default: from FILE",
+            "--output": "write to this file",
+            "--dialect": "with sql: sqlite, duckdb, postgres or mysql",
+            "--table": "with sql: a query over this table",
+            "--inputs": "with onnx: matrix, or dict of named features",
+        },
+    },
     "convert": {
         "Files": {
             "IN... OUT": "files to read, then the file to write",
