@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from thresher._version import __version__
 from thresher.data.new_frames import frame_of
 from thresher.losses import LOSSES
+from thresher.model.file import writable
 from thresher.printable import printable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def to_json(model: Model) -> str:
         "n_features": str(model.n_features) if large else model.n_features,
         "classes": None if model.classes is None else model.classes.tolist(),
         "outputs": outputs,
-        "parameters": _plain(dict(model.parameters)),
+        "parameters": writable(model.parameters),
     }
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
@@ -151,18 +151,3 @@ def _outputs(model: Model) -> NDArray[np.intp]:
 def _weights(model: Model, output: int) -> Iterator[tuple[int, float]]:
     entries = slice(int(model.indptr[output]), int(model.indptr[output + 1]))
     return zip(model.indices[entries].tolist(), model.weights[entries].tolist(), strict=True)
-
-
-def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that JSON has; infinite ones as text."""
-    found: dict[str, Any] = {}
-    for name, value in parameters.items():
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, float) and not math.isfinite(value):
-            found[name] = str(value)
-        elif value is None or isinstance(value, bool | int | float | str):
-            found[name] = value
-        elif isinstance(value, dict):  # class_weight
-            found[name] = {str(key): float(weight) for key, weight in value.items()}
-    return found
