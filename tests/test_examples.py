@@ -88,6 +88,15 @@ def test_out_of_core_resume_gives_the_same_bytes(tmp_path):
     assert thresher.load(night).history[-1].examples == 20 * 40_000
 
 
+def test_explain_and_export_gives_the_same_predictions(tmp_path):
+    out = printed("explain_and_export.py", tmp_path)
+    assert re.search(r"^income +\+\S+ +1.32 +\+", out, re.M)
+    assert re.search(r"SQLite: 100% of 4,000 labels are equal, scores differ by at most \de-1", out)
+    assert "ONNX: the model is in model.onnx" in out or "no ONNX" in out
+    assert "Changed sign" in (tmp_path / "changes.html").read_text()
+    assert "predicted_probability" in (tmp_path / "predictions.sql").read_text()
+
+
 def test_sparse_regression_finds_a_sparse_model_and_draws_it(tmp_path):
     out = printed("sparse_regression.py", tmp_path)
     assert sum(line.endswith("chosen") for line in out.splitlines()) == 1

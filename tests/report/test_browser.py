@@ -96,6 +96,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found[name] = folder / f"{name}.html"
         estimator.model_.report(found[name], *rows, names=feature_names, title=f"{name} {HOSTILE}")
     (folder / "rows.svm").write_text("\n".join(f"{i % 2} {1 + i % 7}:1 9:0.5" for i in range(200)))
+    found["changes"] = folder / "changes.html"
+    changes = made["stabilized"][0].model_.compare_to(empty.model_, names=names)
+    changes.report(found["changes"], [HOSTILE, "a very long name " * 20])
     found["tune"] = folder / "tune.html"
     called("tune", folder / "rows.svm", "-m", folder / "m", "--grid", "l1=0.1..10:4", "--html",
            found["tune"])  # fmt: skip
@@ -145,7 +148,7 @@ def column(shown: Any, number: int) -> list[str]:
 
 KINDS = [
     *("stabilized", "regression", "classes", "labels", "hashed", "path", "empty", "tune"),
-    *("comparison", "discovery", "evaluation", "confusion", "two-models"),
+    *("comparison", "discovery", "evaluation", "confusion", "two-models", "changes"),
 ]
 
 

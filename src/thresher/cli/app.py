@@ -17,6 +17,7 @@ from thresher.cli.options.convert import convert
 from thresher.cli.options.demo import demo
 from thresher.cli.options.discover import discover
 from thresher.cli.options.evaluate import evaluate
+from thresher.cli.options.export import export
 from thresher.cli.options.inspect import inspect
 from thresher.cli.options.look import look
 from thresher.cli.options.merge import merge
@@ -61,7 +62,7 @@ def _help(command: Callable[..., None]) -> str:
 
 for _command in (
     *(demo, look, train, tune, compare, discover),
-    *(predict, evaluate, inspect, serve, merge, convert),
+    *(predict, evaluate, inspect, export, serve, merge, convert),
 ):
     app.command(cls=Command, help=_help(_command))(_command)
 for _command in (completion, man):

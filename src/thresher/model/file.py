@@ -93,7 +93,7 @@ def write(model: Model, path: str | PathLike[str], state: bool = False) -> None:
         "loss": model.loss,
         "classes": None if model.classes is None else model.classes.tolist(),
         "classes_dtype": None if model.classes is None else model.classes.dtype.str,
-        "parameters": _writable(model.parameters),
+        "parameters": writable(model.parameters),
     }
     if model.certificates:
         about["certificates"] = [certificate.to_dict() for certificate in model.certificates]
@@ -231,7 +231,7 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
     if about["loss"] not in LOSSES:
         raise ValueError(f"its loss is {about['loss']!r}")
     parameters = about["parameters"]
-    if not isinstance(parameters, dict) or _writable(parameters) != parameters:
+    if not isinstance(parameters, dict) or writable(parameters) != parameters:
         raise ValueError("its parameters cannot be read")
 
 
@@ -360,7 +360,7 @@ def _digest(tensors: Mapping[str, NDArray[Any]], names: Iterable[str], text: str
     return digest.hexdigest()
 
 
-def _writable(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def writable(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that JSON can hold; infinity as text."""
     kept: dict[str, Any] = {}
     for name, value in parameters.items():

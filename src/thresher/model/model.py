@@ -20,6 +20,8 @@ from thresher.data.dict_rows import is_dict_rows
 from thresher.data.frames import is_frame
 from thresher.losses import PROBABILITY_LOSSES
 from thresher.model.evidence import Evidence, Why, outputs_without_signal, reason
+from thresher.model.explain import Explanations
+from thresher.model.exports import Exports
 from thresher.model.feature_names import check_names, column_of
 from thresher.model.frames import rows_of_frame
 from thresher.model.history import Feature, Output, Progress
@@ -38,7 +40,7 @@ __all__ = ["Feature", "Model", "Output", "Progress", "Why", "load"]
 
 
 @dataclass(frozen=True, repr=False)
-class Model(OneRowPredictions, Continuing):
+class Model(OneRowPredictions, Continuing, Explanations, Exports):
     """Sparse weights, and everything needed to use and understand them.
 
     Attributes

@@ -25,9 +25,14 @@ def inspect(
     as_json: bool,
     html: str | None = None,
     data: Sequence[str] = (),
+    against: str | None = None,
 ) -> int:
     """Print a summary, the largest weights, or why a feature has its weight; write the page."""
     model = load(file)
+    if against is not None:
+        if why or label is not None or data:
+            raise ParameterError("--against cannot be used with --why, --class or --data")
+        return _changes(model, file, against, as_json, html)
     if data and html is None:
         raise ParameterError(
             "--data needs --html: the page shows how well the model predicts these rows"
@@ -53,6 +58,22 @@ def _write_page(model: Model, file: str, html: str, data: Sequence[str]) -> None
         source = scan(list(data), **{**reading_of(model, {}), "labelled": True})
         source.refuse_outputs(html)
     write(model, html, source, title=os.path.basename(file), file=file)
+
+
+def _changes(model: Model, file: str, against: str, as_json: bool, html: str | None) -> int:
+    """Print what changed since another model; write the page."""
+    check_outputs({"--html": html}, {"MODEL": file, "--against": against})
+    changes = model.compare_to(load(against))
+    if html is not None:
+        changes.report(html, [os.path.basename(against), os.path.basename(file)])
+    if as_json:
+        show_lines(json.dumps(changes.numbered().to_dict(), default=str))
+    else:
+        show_lines(repr(changes.numbered()))
+        if html is not None:
+            show()
+            show(f"page -> {html}")
+    return 0
 
 
 def _text(model: Model, top: int, why: list[str], label: str | None, as_json: bool) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import naming, written_whole
+from thresher.cli.render.explained_rows import ExplainedRows
 from thresher.cli.render.output import show
 from thresher.cli.render.warning_sink import say, sink
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
@@ -21,7 +22,7 @@ from thresher.data.paths import STANDARD_INPUT
 from thresher.data.read_options import ReadOptions
 from thresher.data.scan import scan
 from thresher.data.source import Source
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
@@ -38,14 +39,19 @@ def predict(
     reading: dict[str, Any],
     quiet: bool,
     line_buffered: bool = False,
+    explain: int | None = None,
+    as_json: bool = False,
 ) -> int:
     """Write predictions as the options say; return the exit code.
 
     Labels and tags are written as they are; only on a terminal, they are made printable.
     """
+    if as_json and explain is None:
+        raise ParameterError((setting("json"), " needs ", setting("explain")))
     model = load(model_file)
     render = renderer(model, kind)
     as_they_come = line_buffered or (list(data) == [STANDARD_INPUT] and sys.stdin.isatty())
+    explained = None if explain is None else ExplainedRows(model, explain, as_json)
     source = _source(model, data, reading, as_they_come)
     source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
@@ -58,8 +64,10 @@ def predict(
                 lines = [
                     f"{line} {tag}" if tag else line for line, tag in zip(lines, tags, strict=True)
                 ]
+            if explained is not None:
+                lines = explained.lines(block, raw, lines)
             if seen:
-                lines = [printable(line) for line in lines]
+                lines = [printable(line, keep="\t") for line in lines]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
             if as_they_come:

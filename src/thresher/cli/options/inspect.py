@@ -49,6 +49,16 @@ def inspect(
             show_default=False,
         ),
     ] = [],  # noqa: B006
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="MODEL",
+            help="Show what changed since this model: features that came, went, or changed sign or "
+            "weight; with --html, as a page.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show a summary of a model, its largest weights, or why a feature has its weight.
@@ -56,7 +66,9 @@ def inspect(
     [bold]thresher inspect clicks.thresher --top 50[/]
 
     [bold]thresher inspect clicks.thresher --html report.html --data new.vw.gz[/]
+
+    [bold]thresher inspect today.thresher --against yesterday.thresher --html changes.html[/]
     """
     from thresher.cli.commands.inspect import inspect as run
 
-    raise typer.Exit(run(model, top, why, label, json, html, data))
+    raise typer.Exit(run(model, top, why, label, json, html, data, against))

@@ -54,6 +54,26 @@ def predict(
             "svmlight text. Always on if standard input is a terminal.",
         ),
     ] = False,
+    explain: Annotated[
+        int | None,
+        typer.Option(
+            "--explain",
+            metavar="N",
+            min=1,
+            help="After each prediction, write the N features that contribute most to the score, "
+            "each after a tab as NAME:CONTRIBUTION (weight times value). Of several classes, the "
+            "score is that of the class with the highest score.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="With --explain: a JSON object per row, with prediction, label, score, intercept "
+            "and contributions.",
+        ),
+    ] = False,
     format: Format = None,
     zero_based: ZeroBased = False,
     label: Label = None,
@@ -72,8 +92,10 @@ def predict(
 
     Rows are read as in training: bits, interactions and columns are saved in the model. Labels in
     the data are ignored. If a row of VW text has a tag, the tag follows the prediction.
+
+    [bold]thresher predict clicks.thresher new.vw.gz --explain 5[/]
     """
     reading = reading_of(locals())
     from thresher.cli.commands.predict import predict as run
 
-    raise typer.Exit(run(model, data, output, kind, reading, quiet, line_buffered))
+    raise typer.Exit(run(model, data, output, kind, reading, quiet, line_buffered, explain, json))

@@ -162,6 +162,8 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "--output": "write the predictions to this file",
             "--as": "label, probability or raw",
             "--line-buffered": "answer each line of standard input at once",
+            "--explain": "add the features that contribute most",
+            "--json": "with --explain: a JSON object per row",
         },
         "Data": {
             name: _READ[name]
@@ -209,6 +211,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
         "Page": {
             "--html": "write a full report",
             "--data": "rows with labels: the page shows how well it predicts",
+            "--against": "show what changed since this model",
             "--strict": _SHOW["--strict"],
         },
     },
@@ -238,6 +241,16 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "--max-connections": "connections at the same time",
         },
         "Result": {"--quiet": _SHOW["--quiet"], "--strict": _SHOW["--strict"]},
+    },
+    "export": {
+        "Form": {
+            "MODEL": "a model that train wrote",
+            "--to": "onnx, sql, json, csv or vw; default: from FILE",
+            "--output": "write to this file",
+            "--dialect": "with sql: sqlite, duckdb, postgres or mysql",
+            "--table": "with sql: a query over this table",
+            "--inputs": "with onnx: matrix, or dict of named features",
+        },
     },
     "convert": {
         "Files": {

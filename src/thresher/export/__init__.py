@@ -1,0 +1,1 @@
+"""Models in forms that other programs read: scikit-learn, ONNX, SQL, JSON, CSV, VW, tables."""
