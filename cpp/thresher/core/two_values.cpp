@@ -23,7 +23,7 @@ TwoValues<Label>::TwoValues(const Label* values, std::size_t n) {
         of_a + of_b != static_cast<std::int64_t>(to - from))
       return;
   }
-  only = a == a && b == b;
+  only = true;  // a NaN equals neither value, so its block was not whole
   low = std::min(a, b), high = std::max(a, b), largest = a < b ? bs : as;
 }
 
