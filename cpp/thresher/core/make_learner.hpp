@@ -9,7 +9,7 @@
 #include "thresher/core/registry.hpp"
 #include "thresher/core/rule_learner.hpp"
 #include "thresher/stores/dense.hpp"
-#include "thresher/stores/hashed.hpp"
+#include "thresher/stores/hashed_or_dense.hpp"
 
 namespace thresher {
 
@@ -24,7 +24,7 @@ std::unique_ptr<Learner> in_store(const std::string& store, std::uint64_t width,
   if (store == "dense")
     return std::make_unique<RuleLearner<R, DenseStore>>(width, loss_of(params), params);
   if (store == "hashed")
-    return std::make_unique<RuleLearner<R, HashedStore>>(width, loss_of(params), params);
+    return std::make_unique<RuleLearner<R, HashedOrDenseStore>>(width, loss_of(params), params);
   throw std::invalid_argument("unknown store '" + store + "'");
 }
 

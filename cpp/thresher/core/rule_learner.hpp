@@ -174,8 +174,8 @@ class RuleLearner final : public WithAbilities<R> {
   std::int64_t nonzeros(bool average) const override {
     const Store<Cell>& store = cells_.store;
     if constexpr (requires { rule_.nonzeros_among(store.data(), std::size_t{0}); })
-      return rule_.nonzeros_among(store.data(), store.width());
-    else if constexpr (requires { rule_.zero_test(); })
+      if (const Cell* const all = store.data()) return rule_.nonzeros_among(all, store.width());
+    if constexpr (requires { rule_.zero_test(); })
       return store.count([zero = rule_.zero_test()](const Cell& cell) { return !zero(cell); });
     else
       return average ? store.count([this](const Cell& cell) { return rule_.average(cell) != 0.0; })

@@ -1,9 +1,11 @@
 #include "thresher/lanes/list_table.hpp"
 
+#include <type_traits>
+
 #include "thresher/core/cell.hpp"
 #include "thresher/core/pack.hpp"
 #include "thresher/stores/dense.hpp"
-#include "thresher/stores/hashed.hpp"
+#include "thresher/stores/hashed_or_dense.hpp"
 
 namespace thresher {
 namespace {
@@ -58,7 +60,7 @@ class ListTableIn final : public ListTable {
 
  private:
   static constexpr auto empty = [](const Entry& entry) { return entry.value() == 0; };
-  static constexpr bool is_dense = requires(const Store<Entry>& store) { store.data(); };
+  static constexpr bool is_dense = !std::is_same_v<typename Store<Entry>::Places, Places>;
 
   // A dense store has no places of its own: it ignores them.
   template <class P>
@@ -107,7 +109,7 @@ class ListTableIn final : public ListTable {
 
 std::unique_ptr<ListTable> make_list_table(bool dense, std::uint64_t width) {
   if (dense) return std::make_unique<ListTableIn<DenseStore>>(width);
-  return std::make_unique<ListTableIn<HashedStore>>(width);
+  return std::make_unique<ListTableIn<HashedOrDenseStore>>(width);
 }
 
 }  // namespace thresher

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 
 #include "thresher/core/pack.hpp"
 #include "thresher/stores/pages.hpp"
@@ -27,10 +26,7 @@ class DenseStore {
 
   // Accepts feature numbers below a larger width.
   void widen(std::uint64_t width) {
-    if (width <= cells_.size()) return;
-    ZeroedArray<Cell> wider(width);
-    std::copy_n(cells_.data(), cells_.size(), wider.data());
-    cells_ = std::move(wider);
+    if (width > cells_.size()) cells_.grow(width);
   }
 
   template <class Dead>

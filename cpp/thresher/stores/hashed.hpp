@@ -30,6 +30,9 @@ class HashedStore {
 
   std::uint64_t width() const { return width_; }  // 0: any key
   std::size_t bytes() const { return slots_.size() * sizeof(Slot); }
+  // The bytes of a new table with room for `cells`.
+  static std::uint64_t bytes_for(std::uint64_t cells) { return slots_for(cells) * sizeof(Slot); }
+  std::uint64_t used() const { return used_; }  // cells, including dead ones
 
   // Accepts keys below a larger width; 0: any key.
   void widen(std::uint64_t width) {
@@ -39,7 +42,18 @@ class HashedStore {
   // Makes room for n more cells; may drop cells for which dead(cell) is true.
   template <class Dead>
   void reserve(std::size_t n, Dead&& dead) {
-    if (used_ + n > limit()) rebuild(n, dead);
+    if (lacks(n)) rebuild(n, dead);
+  }
+  // Whether n more cells need a larger table.
+  bool lacks(std::size_t n) const { return used_ + n > limit(); }
+
+  // The number of cells that reserve() would keep.
+  template <class Dead>
+  std::uint64_t living(Dead&& dead) const {
+    const auto is_kept = keeper(dead);
+    std::uint64_t kept = 0;
+    for (std::uint64_t i = 1; i + 1 < slots_.size(); ++i) kept += is_kept(slots_[i]);
+    return kept;
   }
 
   // As in DenseStore. For an absent key it reads an empty slot, whose zero bytes are a fresh cell;
@@ -279,20 +293,28 @@ class HashedStore {
     else return [&dead](const Cell& cell) { return dead(cell); };
   }
 
+  // Tells whether a slot has a cell that is not dead: 0 or 1, without a branch. As snapshot().
+  template <class Dead>
+  static auto keeper(const Dead& dead) {
+    return [is_dead = snapshot(dead)](const Slot& slot) -> std::uint64_t {
+      return std::uint64_t{slot.key != empty} & std::uint64_t{!is_dead(slot.cell)};
+    };
+  }
+
+  static std::uint64_t slots_for(std::uint64_t cells) {
+    return std::bit_ceil(std::max(smallest, 3 * cells)) + 2;
+  }
+
   // The new table is at most a third full, and a rebuild is due when it is half full. Slots are
   // ordered by home(key) in both tables, so one is read and the other is written from front to
   // back.
   template <class Dead>
   void rebuild(std::size_t more, Dead&& dead) {
-    const auto is_dead = snapshot(dead);
-    const auto is_kept = [=](const Slot& slot) -> std::uint64_t {  // 0 or 1, without a branch
-      return std::uint64_t{slot.key != empty} & std::uint64_t{!is_dead(slot.cell)};
-    };
-    std::uint64_t kept = 0;
-    for (std::uint64_t i = 1; i + 1 < slots_.size(); ++i) kept += is_kept(slots_[i]);
-    ZeroedArray<Slot> old(std::bit_ceil(std::max(smallest, 3 * (kept + more))) + 2);
+    const auto is_kept = keeper(dead);
+    const std::uint64_t kept = living(dead);
+    ZeroedArray<Slot> old(slots_for(kept + more));
     std::swap(old, slots_);
-    if (!is_dead(old[0].cell)) slots_[0] = old[0];
+    if (!dead(old[0].cell)) slots_[0] = old[0];
     used_ = kept;
     const Table table(slots_);
     // First lists the slots to keep, a block at a time: a branch per slot would be mispredicted.
