@@ -8,7 +8,10 @@ from html import escape
 from typing import Any
 
 from thresher.report.page import Section, page
+from thresher.report.tables import table
 from thresher.serving.models import ServedModel
+
+_TURN = " \\\n  "  # goes on in the next line of a shell
 
 
 def docs_page(description: dict[str, Any], models: Sequence[ServedModel], address: str) -> str:
@@ -37,23 +40,14 @@ def docs_page(description: dict[str, Any], models: Sequence[ServedModel], addres
 
 def _models(models: Sequence[ServedModel]) -> str:
     rows = [
-        [one.name, one.version, one.about()["task"], one.model.loss, f"{one.model.nnz:,}"]
+        [one.name, one.version, one.about()["task"], one.model.loss, one.model.nnz]
         for one in models
     ]
-    return _table(["name", "version", "task", "loss", "nonzero weights"], rows)
+    return table(["name", "version", "task", "loss", "nonzero weights"], rows)
 
 
 def _options(options: Sequence[dict[str, Any]]) -> str:
-    return _table(["option", "meaning"], [[one["name"], one["description"]] for one in options])
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide">{table}</div>'
+    return table(["option", "meaning"], [[one["name"], one["description"]] for one in options])
 
 
 def _example(address: str, path: str, method: str, token: bool) -> str:
@@ -66,5 +60,5 @@ def _example(address: str, path: str, method: str, token: bool) -> str:
             asked["labels"] = [1]
         words.append("-H 'Content-Type: application/json'")
         words.append(f"-d '{json.dumps(asked)}'")
-    words.append(f"{address}{path}")
-    return f"<pre>{escape(' '.join(words))}</pre>"
+    words[0] += f" {address}{path}"
+    return f"<pre>{escape(_TURN.join(words))}</pre>"
