@@ -59,7 +59,8 @@ class Explanation:
     Notes
     -----
     The intercept and all contributions add up to the score, up to rounding: the exact sum of the n
-    numbers differs from `score` by at most (n + 2) 2^-52 times the sum of their magnitudes.
+    numbers differs from `score` by at most (n + 2) 2^-52 times the sum of their magnitudes, if no
+    feature occurs twice in the row.
     """
 
     prediction: Any

@@ -67,7 +67,8 @@ def predict(
             if explained is not None:
                 lines = explained.lines(block, raw, lines)
             if seen:
-                lines = [printable(line, keep="\t") for line in lines]
+                keep = "" if explained is None else "\t"
+                lines = [printable(line, keep) for line in lines]
             out.write(("\n".join(lines) + "\n" * bool(lines)).encode())
             rows += block.rows
             if as_they_come:
