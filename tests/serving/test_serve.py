@@ -117,7 +117,11 @@ def test_contributions_sum_to_the_score(server, described, named_model):
         assert sum(parts) + one["others"] + one["intercept"] == pytest.approx(score, abs=1e-12)
         assert parts == sorted(parts, key=abs, reverse=True)
         assert len(parts) == 2
-        assert one["others_count"] == 2
+        why = named_model.explain(row)
+        assert one["others_count"] == len(why.contributions) - 2
+        assert [(part["feature"], part["contribution"]) for part in one["contributions"]] == [
+            (part.name, part.contribution) for part in why.top(2)
+        ]
         assert {"colour^" + row["colour"], "price", *("words^" + word for word in row["words"])} > {
             part["feature"] for part in one["contributions"]
         }

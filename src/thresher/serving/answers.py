@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
+from thresher.model.contributions import contributions
 from thresher.model.links import label_probabilities, labels, probabilities, values
 from thresher.model.model import Model
 from thresher.serving.known_features import KnownFeatures
 from thresher.serving.limits import Limits
 from thresher.serving.refusal import Refusal
-from thresher.serving.rows import Entry, Rows
+from thresher.serving.rows import Rows
 
 _SHOWN = 20  # unknown features that are named for each row
 _EXPLAINED = 20  # features of an explanation, by default
@@ -132,29 +133,49 @@ def _add_classes(
 # ---- explanations --------------------------------------------------------------------------------
 
 
-def explanations(
-    model: Model,
-    known: KnownFeatures,
-    rows: Rows,
-    options: Mapping[str, Any],
-) -> list[Answer]:
+def explanations(model: Model, rows: Rows, options: Mapping[str, Any]) -> list[Answer]:
     """Return for each row what its features add to the score, largest first.
 
     Parameters
     ----------
     model : Model
-    known : KnownFeatures
     rows : Rows
     options : mapping
         top: how many features; label: of which class, by default of the predicted one.
     """
     decision = rows.decision(model)
     _check_finite(decision)
-    found = []
-    for scores, entries in zip(decision, rows.entries(model, known), strict=True):
-        output = _output(model, scores, options.get("label"))
-        found.append(_explained(model, output, np.ravel(scores), entries, options.get("top")))
-    return found
+    label, count = options.get("label"), options.get("top") or _EXPLAINED
+    outputs = [_output(model, row, label) for row in decision]
+    entries, shown = rows.entries(model)
+    found = contributions(model, entries, np.array(outputs))
+    bounds = np.searchsorted(found.rows, np.arange(rows.count + 1)).tolist()
+    columns = [column.tolist() for column in found[1:]]
+    answers = []
+    for row, output in enumerate(outputs):
+        parts = list(zip(*(column[bounds[row] : bounds[row + 1]] for column in columns),
+                         strict=True))  # fmt: skip
+        answer = _of_output(model, output, np.ravel(decision[row]))
+        answer["contributions"] = [
+            {"feature": shown(key), "value": value, "weight": weight, "contribution": amount}
+            for key, weight, value, amount in parts[:count]
+        ]
+        answer["others"] = math.fsum(part[-1] for part in parts[count:])
+        answer["others_count"] = max(0, len(parts) - count)
+        answers.append(answer)
+    return answers
+
+
+def _of_output(model: Model, output: int, scores: NDArray[np.float64]) -> Answer:
+    shift = LOSSES[model.loss].decision_at if model.classes is not None else 0.0
+    answer: Answer = {
+        "raw": float(scores[output]),
+        "intercept": float(model.intercept[output]) - shift,
+    }
+    if model.classes is not None:
+        classes = model.classes.tolist()
+        answer["label"] = classes[1 if len(model.intercept) < len(classes) else output]
+    return answer
 
 
 def _output(model: Model, scores: NDArray[np.float64], label: Any) -> int:
@@ -171,47 +192,3 @@ def _output(model: Model, scores: NDArray[np.float64], label: Any) -> int:
     if str(label) not in words:
         raise Refusal(422, f"the model has no class {str(label)[:80]!r}", option="label")
     return words.index(str(label))
-
-
-def _explained(
-    model: Model,
-    output: int,
-    scores: NDArray[np.float64],
-    entries: list[Entry],
-    top: int | None,
-) -> Answer:
-    begin, end = model.indptr[output : output + 2]
-    indices, weights = model.indices[begin:end], model.weights[begin:end]
-    scale = 1.0
-    if LOSSES[model.loss].scales_rows:
-        scale = 1.0 / math.sqrt(max(1, sum(entry.value != 0.0 for entry in entries)))
-    parts = []
-    for entry in entries:
-        if entry.key is None or not len(indices):
-            continue
-        place = min(int(np.searchsorted(indices, np.uint64(entry.key))), len(indices) - 1)
-        if int(indices[place]) == entry.key:
-            weight = float(weights[place])
-            parts.append((weight * entry.value * scale, entry, weight))
-    parts.sort(key=lambda part: -abs(part[0]))
-    count = top or _EXPLAINED
-    decision_at = LOSSES[model.loss].decision_at if model.classes is not None else 0.0
-    answer: Answer = {
-        "raw": float(scores[output]),
-        "intercept": float(model.intercept[output]) - decision_at,
-        "contributions": [
-            {
-                "feature": entry.feature,
-                "value": entry.value,
-                "weight": weight,
-                "contribution": part,
-            }
-            for part, entry, weight in parts[:count]
-        ],
-        "others": math.fsum(part for part, _, _ in parts[count:]),
-        "others_count": max(0, len(parts) - count),
-    }
-    if model.classes is not None:
-        classes = model.classes.tolist()
-        answer["label"] = classes[1 if len(model.intercept) < len(classes) else output]
-    return answer

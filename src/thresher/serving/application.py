@@ -326,7 +326,7 @@ class Application:
 
         def work() -> tuple[int, bytes]:
             rows = self._rows(asked, served)
-            found = explanations(served.model, served.known, rows, asked.options)
+            found = explanations(served.model, rows, asked.options)
             return len(found), _answer_of(served, found)
 
         count, text = await self._run(len(body), work)

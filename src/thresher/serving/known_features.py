@@ -41,20 +41,6 @@ class KnownFeatures:
         self._columns |= {n.encode() for n, kind in kinds.items() if kind in ("number", "truth")}
         self._found: dict[str, bool] = {}
 
-    def entries(self, row: Mapping[Any, Any]) -> list[tuple[bytes, float, int | None]]:
-        """Return the name, the value and the key of each feature of a dict.
-
-        The key is None if the model has columns with names and the feature is not one of them.
-        """
-        assert self._reading is not None
-        if self._reading.converts:
-            row = self._reading.converted(row)
-        return [
-            (feature, number, self._key(feature))
-            for name, value in row.items()
-            for feature, number in features_of(0, name, value)
-        ]
-
     def unknown_in(self, row: Mapping[Any, Any]) -> list[str]:
         """Return the features of a dict that the model does not have, in their order."""
         assert self._reading is not None

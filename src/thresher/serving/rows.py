@@ -6,8 +6,7 @@ import itertools
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,10 @@ from thresher.data.dict_features import features_of
 from thresher.data.parts import BlockRequest
 from thresher.data.text_rows import LINE_FORMATS, TextRows, options_for_lines
 from thresher.errors import DataError, ParameterError
+from thresher.model.contributions import Entries, entries_of_block
 from thresher.model.links import scores
 from thresher.model.model import Model
+from thresher.model.one_row import rows_for
 from thresher.model.predict import predictor_of
 from thresher.serving.known_features import KnownFeatures
 from thresher.serving.refusal import Refusal
@@ -32,16 +33,8 @@ _HEAD = 1 << 16  # bytes that decide the format
 _WIDEST = 1 << 24  # columns of a model that takes arrays
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A feature of a row: its name or number as the request has it, its value, and its key.
-
-    The key is None if the model cannot have the feature.
-    """
-
-    feature: str | int
-    value: float
-    key: int | None
+Shown = Callable[[int], str | int]
+"""Type of a function that returns the name, or the number, that a request has for a feature."""
 
 
 class Rows(ABC):
@@ -63,8 +56,8 @@ class Rows(ABC):
         """Return for each row the features that the model does not have."""
 
     @abstractmethod
-    def entries(self, model: Model, known: KnownFeatures) -> list[list[Entry]]:
-        """Return the features of each row."""
+    def entries(self, model: Model) -> tuple[Entries, Shown]:
+        """Return the features of all rows, and how to show them."""
 
 
 class NamedRows(Rows):
@@ -93,12 +86,11 @@ class NamedRows(Rows):
         """Return for each row the features that the model does not have."""
         return [known.unknown_in(row) for row in self.rows]
 
-    def entries(self, model: Model, known: KnownFeatures) -> list[list[Entry]]:
-        """Return the features of each row."""
-        return [
-            [Entry(name.decode(errors="replace"), value, key) for name, value, key in found]
-            for found in map(known.entries, self.rows)
-        ]
+    def entries(self, model: Model) -> tuple[Entries, Shown]:
+        """Return the features of all rows, and how to show them."""
+        blocks = list(rows_for(model, self.rows).blocks(names=True))
+        names = {key: name for block in blocks for key, name in block.names}
+        return joined(blocks), lambda key: names.get(key) or model.name(key)
 
     def _refusal(self, model: Model, error: Exception) -> Refusal:
         """Return the refusal of the first bad row, found by trying each one alone."""
@@ -170,15 +162,12 @@ class ArrayRows(Rows):
         """Return nothing: each number belongs to a column of the model."""
         return [[] for _ in self.rows]
 
-    def entries(self, model: Model, known: KnownFeatures) -> list[list[Entry]]:
-        """Return the nonzero numbers of each row."""
-        return [
-            [
-                Entry(model.name(column), float(row[column]), column)
-                for column in np.flatnonzero(row).tolist()
-            ]
-            for row in self.matrix(model)
-        ]
+    def entries(self, model: Model) -> tuple[Entries, Shown]:
+        """Return the features of all rows, and how to show them."""
+        X = self.matrix(model)
+        rows, columns = np.nonzero(X)
+        starts = np.searchsorted(rows, np.arange(len(X) + 1))
+        return Entries(starts, columns.astype(np.uint64), X[rows, columns]), model.name
 
 
 class TextLines(Rows):
@@ -233,7 +222,7 @@ class TextLines(Rows):
         """Return for each row the features that the model does not have."""
         found = []
         for block in self.blocks:
-            keys, starts = _keys(block), np.asarray(block.native.starts).tolist()
+            starts, keys, _ = entries_of_block(block)
             absent = ~known.has(keys)
             names = self._names() if absent.any() else {}
             for begin, end in itertools.pairwise(starts):
@@ -241,19 +230,10 @@ class TextLines(Rows):
                 found.append([str(self._shown(key, names)) for key in row])
         return found
 
-    def entries(self, model: Model, known: KnownFeatures) -> list[list[Entry]]:
-        """Return the features of each row."""
-        found, names = [], self._names()
-        for block in self.blocks:
-            keys = _keys(block).tolist()
-            values = np.asarray(block.native.values, np.float64).tolist()
-            starts = np.asarray(block.native.starts).tolist()
-            for begin, end in itertools.pairwise(starts):
-                pairs: Sequence[tuple[int, float]] = list(
-                    zip(keys[begin:end], values[begin:end], strict=True)
-                )
-                found.append([Entry(self._shown(k, names), value, k) for k, value in pairs])
-        return found
+    def entries(self, model: Model) -> tuple[Entries, Shown]:
+        """Return the features of all rows, and how to show them."""
+        names = self._names()
+        return joined(self.blocks), lambda key: self._shown(key, names)
 
     def _names(self) -> dict[int, str]:
         source = self.source()
@@ -266,8 +246,12 @@ class TextLines(Rows):
         return names.get(key, key + first)
 
 
-def _keys(block: Block) -> NDArray[np.uint64]:
-    return np.asarray(block.native.keys).astype(np.int64).view(np.uint64)
+def joined(blocks: Sequence[Block]) -> Entries:
+    """Return the features of the rows of all blocks."""
+    found = [entries_of_block(block) for block in blocks]
+    sizes = np.concatenate([np.diff(one.starts) for one in found])
+    keys, values = (np.concatenate([one[at] for one in found]) for at in (1, 2))
+    return Entries(np.append(0, np.cumsum(sizes)), keys, values)
 
 
 def format_of(text: bytes, given: str | None, model: Model) -> str:
