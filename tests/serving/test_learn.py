@@ -313,6 +313,7 @@ def test_starts_that_cannot_learn_say_why(begun, tmp_path):
     path = write_model(model, tmp_path / "b.thresher")
     done = called("serve", path, "--learn", tmp_path / "l", code=2)
     assert "no state of a learner" in done.stderr
+    assert "--keep-state" in done.stderr
     done = called("serve", path, begun, "--learn", tmp_path / "l", code=2)
     assert "only one model" in done.stderr
     with Server(begun, "--learn", tmp_path / "learn"):

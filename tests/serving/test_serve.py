@@ -198,7 +198,7 @@ def test_bad_arrays_and_lines_are_answered_with_their_place(server):
 def test_bad_addresses_methods_and_headers(server):
     assert server.post("/predict", [{"a": 1}])[1]["error"]["option"] == "model"
     assert server.post("/predict?model=none", [{"a": 1}])[0] == 404
-    assert server.post("/predict?modell=clicks", [{"a": 1}])[0] == 422
+    assert server.post("/predict?other=clicks", [{"a": 1}])[0] == 422
     assert server.post("/predict?model=a&model=b", [{"a": 1}])[0] == 422
     assert server.get("/nothing")[0] == 404
     assert server.post("/learn", {"rows": [{"a": 1}], "labels": [1]})[0] == 404

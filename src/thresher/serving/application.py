@@ -258,7 +258,7 @@ class Application:
         route = self._routes.get(request.path)
         if route is None:
             if request.path == "/learn":
-                raise Refusal(404, "the server was started without --learn")
+                raise Refusal(404, "the server does not learn")
             raise Refusal(404, f"there is no such address; see {', '.join(self._routes)}")
         method, handler = route
         if request.method != method and not (request.method == "HEAD" and method == "GET"):

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from thresher.atomic import clear_leftovers, make_folder
-from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError
+from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError, setting
 from thresher.model.model import Model, load
 from thresher.serving.learn_log import LearnLog, read_log
 from thresher.serving.learn_request import Request, learn, request_of, rows_in
@@ -307,7 +307,7 @@ class LearnFolder:
         if model.learner is None:
             raise ParameterError(
                 "the model has no state of a learner, only its weights", place=base,
-                hint="train it with --keep-state, or save it with save(path, state=True)",
+                hint=("save it with ", setting("state", True, "save")),
             )  # fmt: skip
         estimator = model.estimator()
         self._end = os.path.getsize(name)

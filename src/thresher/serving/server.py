@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.printable import printable
 from thresher.serving.access import LOOPBACK, VARIABLE
 from thresher.serving.application import Application
@@ -57,7 +57,7 @@ def check_host(host: str, token: str | None) -> tuple[str, ...]:
             f"{host} can be reached from other machines: requests must have a token",
             parameter="host",
             value=host,
-            hint=f"give --token-file FILE or set {VARIABLE}",
+            hint=("give ", setting("token_file"), f" or set {VARIABLE}"),
         )
     return (*LOOPBACK, host)
 
