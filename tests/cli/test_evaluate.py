@@ -178,3 +178,13 @@ def test_a_file_that_ends_in_thresher_is_a_model(tmp_path):
     (tmp_path / "bad.thresher").write_text("1 1:1\n")
     error = called("evaluate", tmp_path / "m.thresher", tmp_path / "bad.thresher", rows, code=1)
     assert "bad.thresher: not a model" in error.stderr
+
+
+def test_a_label_or_a_weight_that_training_ignored(tmp_path):
+    (tmp_path / "a.csv").write_text("y,other,size,x\n" + "1,0,2,a\n0,1,3,b\n" * 9)
+    called("train", tmp_path / "a.csv", "-m", tmp_path / "m", "--label", "y", "--ignore", "other",
+           "--ignore", "size", "--quiet")  # fmt: skip
+    words = "--label", "other", "--weight", "size", "--json", "--bootstrap", 0
+    found = json.loads(called("evaluate", tmp_path / "m", tmp_path / "a.csv", *words).stdout)
+    assert found["accuracy"] == 0.0
+    assert found["weight"] == 45

@@ -1,5 +1,7 @@
 """Metrics of more rows than are kept: within the bound that is reported."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,11 +10,18 @@ from hypothesis import strategies as st
 import thresher
 from support.score_models import identity_model
 from thresher.evaluation import rank_scores
-from thresher.evaluation.curves import Curve, average_precision_bound, roc_auc_bound
+from thresher.evaluation.curves import (
+    Curve,
+    average_precision_bound,
+    lift,
+    lift_bound,
+    roc_auc_bound,
+)
 from thresher.evaluation.rank_scores import RankScores
 
 SEEDS = st.integers(0, 2**20)
 NAMES = ("roc_auc", "average_precision")
+LIFTS = ("lift_at_0.01", "lift_at_0.1", "lift_at_0.2")
 
 
 def rows_of(seed, shift):
@@ -34,6 +43,9 @@ def test_a_sketch_is_within_its_bound(seed, shift, weighted):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank_scores, "_BINS", 512)  # few, so that bins have several scores
         found = thresher.evaluate(model, X, y, w, replicates=0, exact=500)
+    for name in LIFTS:
+        assert abs(found[name] - exact[name]) <= found.metrics[name].bound + 1e-9
+        assert exact.metrics[name].bound == 0
     for name in NAMES:
         bound = found.metrics[name].bound
         assert abs(found[name] - exact[name]) <= bound + 1e-12
@@ -94,6 +106,7 @@ def test_bounds_hold_for_every_order_inside_of_a_group(seed):
         for metric, bound in (
             (roc_auc, roc_auc_bound(coarse)),
             (average_precision, average_precision_bound(coarse)),
+            *((partial(lift, share=s), lift_bound(coarse, s)) for s in (0.05, 0.4, 0.7, 1.0)),
         ):
             assert abs(metric(exact) - metric(coarse)) <= bound + 1e-12
 

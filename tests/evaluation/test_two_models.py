@@ -147,6 +147,19 @@ def test_two_readings_of_the_same_rows(tmp_path):
                           against_X=thresher.scan(other, bits=6), replicates=0)  # fmt: skip
 
 
+def test_readings_with_other_numbers_or_weights_are_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"{k % 7 + 1},{k % 3 + 2},{k % 5}" for k in range(90)]
+    path.write_text("price,size,x\n" + "\n".join(lines) + "\n")
+    readings = [{"label": "price", "ignore": "size"}, {"label": "size", "ignore": "price"},
+                {"label": "price", "weight": "size"}]  # fmt: skip
+    sources = [thresher.scan(path, **reading) for reading in readings]
+    models = [thresher.OnePassRegressor(store="hashed").fit(source) for source in sources]
+    for k, what in ((1, "labels"), (2, "weights")):
+        with pytest.raises(DataError, match=f"different {what} in rows 0 to 89"):
+            thresher.evaluate(models[0], sources[0], against=models[k], against_X=sources[k])
+
+
 def test_models_that_cannot_be_compared():
     first, _, X, y = two()
     others = [identity_model(2, [0, 1, 2][:2], multilabel=True), identity_model(1, ["no", "yes"])]

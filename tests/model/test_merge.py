@@ -78,6 +78,10 @@ def test_given_weights_replace_the_rows() -> None:
     merged = thresher.merge([one, other], [3, 1])
     assert merged.weights.tolist() == [2.0, 0.5]
     assert merged.intercept.tolist() == [0.25]
+    large = thresher.merge([one, other], [3e307, 1e307])  # whose sums are infinite
+    assert large.weights == pytest.approx([2.0, 0.5])
+    huge = [model_of({3: value}, 1, 0.0) for value in (1e300, 1e-300)]
+    assert thresher.merge(huge, [1.7e308, 1.7e308]).weights == pytest.approx([5e299])
     for wrong in ([1], [1, -1], [0, 0], [1, float("nan")], [1, 2, 3]):
         with pytest.raises(ParameterError, match=r"weights must be 2 numbers >= 0, not all 0"):
             thresher.merge([one, other], wrong)

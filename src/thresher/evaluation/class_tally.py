@@ -14,6 +14,7 @@ from thresher.evaluation.curves import (
     average_precision,
     average_precision_bound,
     lift,
+    lift_bound,
     roc_auc,
     roc_auc_bound,
     thinned,
@@ -329,7 +330,9 @@ def _of_curve(name: str, curve: Curve) -> Any:
 def _bound_of(name: str, curve: Curve) -> float:
     if name == "roc_auc":
         return roc_auc_bound(curve)
-    return average_precision_bound(curve) if name == "average_precision" else 0.0
+    if name == "average_precision":
+        return average_precision_bound(curve)
+    return lift_bound(curve, float(name.rpartition("_")[2]))
 
 
 def _known(value: Any) -> float | None:

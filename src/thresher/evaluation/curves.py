@@ -171,6 +171,32 @@ def lift(curve: Curve, share: float) -> Any:
     return found / (share * positive)
 
 
+def lift_bound(curve: Curve, share: float) -> float:
+    """Return how far the lift can be from the exact one.
+
+    Only the group in which the share ends matters: its positive rows may be above its negative
+    ones, or below.
+
+    Parameters
+    ----------
+    curve : Curve
+    share : float
+        As for `lift`.
+    """
+    own, other, before, others = curve.steps
+    positive, negative = curve.totals
+    if curve.mixed is None or not positive > 0:
+        return 0.0
+    ends = curve.hits + curve.misses
+    at = min(int(np.searchsorted(ends, share * (positive + negative))), len(ends) - 1)
+    if not curve.mixed[at]:
+        return 0.0
+    taken = share * (positive + negative) - before[at] - others[at]
+    value = taken * own[at] / (own[at] + other[at])
+    most, least = min(own[at], taken), max(0.0, taken - other[at])
+    return float(max(most - value, value - least) / (share * positive))
+
+
 def at_thresholds(curve: Curve, thresholds: Floats) -> tuple[Floats, Floats]:
     """Return hits and misses among rows with a score of at least each threshold.
 

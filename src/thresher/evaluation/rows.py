@@ -189,14 +189,18 @@ class RowReader:
                 self.on_progress(end, 0)
 
 
-def aligned(first: Iterator[list[Rows]], second: Iterator[list[Rows]]) -> Iterator[list[Rows]]:
+def aligned(
+    first: Iterator[list[Rows]], second: Iterator[list[Rows]], classifies: bool
+) -> Iterator[list[Rows]]:
     """Yield pairs of the same rows from two readings of the same data.
 
-    Raises DataError if they have different numbers of rows or different labels.
+    Raises DataError if they have different numbers of rows, different labels or different weights.
 
     Parameters
     ----------
     first, second : iterators of [Rows]
+    classifies : bool
+        Whether labels are classes, for which losses have different numbers.
     """
     a: Rows | None = None
     b: Rows | None = None
@@ -209,9 +213,13 @@ def aligned(first: Iterator[list[Rows]], second: Iterator[list[Rows]]) -> Iterat
             break
         size = min(len(a), len(b))
         one, other = a.part(0, size), b.part(0, size)
-        if not _same_targets(one.targets, other.targets):
-            raise DataError(f"the two models read different labels in rows {one.first:,} to "
-                            f"{one.first + size - 1:,}")  # fmt: skip
+        for what, same in (
+            ("labels", _same_targets(one.targets, other.targets, classifies)),
+            ("weights", _same_weights(one.weights, other.weights)),
+        ):
+            if not same:
+                raise DataError(f"the two models read different {what} in rows {one.first:,} to "
+                                f"{one.first + size - 1:,}")  # fmt: skip
         yield [one, other]
         a = a.part(size, len(a)) if len(a) > size else None
         b = b.part(size, len(b)) if len(b) > size else None
@@ -219,10 +227,16 @@ def aligned(first: Iterator[list[Rows]], second: Iterator[list[Rows]]) -> Iterat
         raise DataError("the two models read different numbers of rows from the same data")
 
 
-def _same_targets(a: Targets, b: Targets) -> bool:
+def _same_targets(a: Targets, b: Targets, classifies: bool) -> bool:
     if a.values is not None and b.values is not None:
-        return bool(((a.values > 0) == (b.values > 0)).all() or (a.values == b.values).all())
+        one, other = (a.values > 0, b.values > 0) if classifies else (a.values, b.values)
+        return np.array_equal(one, other)
     return np.array_equal(a.starts, b.starts) and np.array_equal(a.numbers, b.numbers)
+
+
+def _same_weights(a: Floats | None, b: Floats | None) -> bool:
+    one, other = (1.0 if weights is None else weights for weights in (a, b))
+    return bool(np.all(one == other))
 
 
 def _labels_of(model: Model) -> Labels:

@@ -217,7 +217,9 @@ def _stream(
             )  # fmt: skip
         else:
             streams.append(reader.of_memory(rows, y, weights))
-    return readers, streams[0] if same else aligned(*streams)
+    if same:
+        return readers, streams[0]
+    return readers, aligned(*streams, classifies=models[0][0].classes is not None)
 
 
 def _check_rows(tally: Tally, reader: RowReader, X: Any) -> None:

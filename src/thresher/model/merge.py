@@ -138,7 +138,8 @@ def _shares(
                 value=list(weights),
                 allowed=f"{len(models)} numbers >= 0, not all 0, one for each model",
             )
-        return found
+        most = max(found)  # so that products with weights do not overflow
+        return found if most < 2.0**53 else [weight / most for weight in found]
     for model, name in zip(models, called, strict=True):
         if not model.history or model.history[-1].examples <= 0:
             raise ParameterError(

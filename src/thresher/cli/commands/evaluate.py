@@ -139,8 +139,10 @@ def _reading(model: Model, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return how to read rows with labels for a model."""
     reading = reading_of(model, chosen) | {"labelled": True}
     learned = model.parameters.get("label")
-    if learned not in (None, reading.get("label")):  # it may be missing; the model has no weight
-        reading["ignore"] = tuple(name for name in reading["ignore"] if name != learned)
+    used = {chosen.get("label"), chosen.get("weight")} - set(chosen.get("ignore") or ())
+    if learned != reading.get("label"):
+        used.add(learned)  # it may be missing; the model has no weight of it
+    reading["ignore"] = tuple(name for name in reading["ignore"] if name not in used)
     return reading
 
 
