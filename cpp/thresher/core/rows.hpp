@@ -118,7 +118,8 @@ class Rows {
 
   template <class Key>
   void check_order(const Key* keys, std::size_t n) {
-    increasing_ = increase(keys, n);
+    // After a row that did not increase, the first keys probably tell.
+    increasing_ = (increasing_ || increase(keys, std::min<std::size_t>(n, 8))) && increase(keys, n);
     if (!increasing_) find_repeats(keys, n);
   }
   template <class Key>

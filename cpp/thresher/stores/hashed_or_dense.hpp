@@ -52,8 +52,7 @@ class HashedOrDenseStore {
     if (dense_ || !hashed_.lacks(n)) return;
     // Living cells are only counted if the array may be smaller.
     if (prefers_dense(widest_for(hashed_.used() + n)))
-      if (const std::uint64_t widest = widest_for(hashed_.living(dead) + n);
-          prefers_dense(widest))
+      if (const std::uint64_t widest = widest_for(hashed_.living(dead) + n); prefers_dense(widest))
         return move_to_array(widest);
     hashed_.reserve(n, dead);
   }

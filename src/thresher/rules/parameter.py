@@ -138,7 +138,8 @@ COMMON: dict[str, Parameter] = {
     "store": Parameter(
         "How weights are stored. 'dense' is an array over all features. 'hashed' is a hash table; "
         "for truncated gradient and forward-backward without averages it holds the nonzero "
-        "weights, for other rules all features seen. 'nonzero' is for classifiers by these two "
+        "weights, for other rules all features seen; with a known number of features it becomes an "
+        "array when that is no larger than two tables. 'nonzero' is for classifiers by these two "
         "rules with more than two classes; it keeps one list of nonzero weights per feature. With "
         "the losses hinge and squared_hinge, a row costs almost no time for classes whose margin "
         "it satisfies; logistic updates all classes at every row, and needs gravity to keep the "
