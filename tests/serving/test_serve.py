@@ -370,6 +370,7 @@ def test_a_signal_ends_it_after_the_requests_that_were_begun(tmp_path, named_mod
         time.sleep(0.2)
         connection.send(b'ce": 1}]')
         assert connection.getresponse().status == 200
+        server.process.wait(60)  # a second signal would end it at once
         assert server.stop() == 0
     assert "Traceback" not in server.log
 
