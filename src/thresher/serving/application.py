@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 from thresher.serving import metrics as numbers
 from thresher.serving import question as asking
@@ -17,6 +16,17 @@ from thresher.serving.access import Access
 from thresher.serving.answers import explanations, predictions
 from thresher.serving.learning import Learning
 from thresher.serving.limits import Limits
+from thresher.serving.messages import (
+    CLOSE,
+    Gone,
+    Receive,
+    Reply,
+    Request,
+    Scope,
+    Send,
+    encoded,
+    received,
+)
 from thresher.serving.metrics import Metrics
 from thresher.serving.models import Given, Models, ServedModel
 from thresher.serving.openapi import description
@@ -25,26 +35,8 @@ from thresher.serving.rows import ArrayRows, NamedRows, Rows, TextLines, format_
 
 log = logging.getLogger("thresher.serving")
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 _SMALL = 1 << 15  # bytes of a body that is answered at once, without a thread
 _THREADS = 2
-_CLOSE = ((b"connection", b"close"),)  # the rest of the body is not read
-
-
-class _Gone(Exception):
-    """The client has left before its request was complete."""
-
-
-class Reply(NamedTuple):
-    """An answer."""
-
-    status: int
-    body: bytes
-    content_type: str = asking.JSON
-    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 def app(
@@ -118,7 +110,7 @@ class Application:
         self._watching: asyncio.Task[None] | None = None
         self._stopping = False
         self.description = description(limits, learning is not None, token)
-        self._routes: dict[str, tuple[str, Callable[[_Request], Awaitable[Reply]]]] = {
+        self._routes: dict[str, tuple[str, Callable[[Request], Awaitable[Reply]]]] = {
             "/predict": ("POST", self._predict),
             "/explain": ("POST", self._explain),
             "/models": ("GET", self._models),
@@ -157,7 +149,7 @@ class Application:
         async def whole() -> bytes:
             return body
 
-        return await self._answered(_Request(method, path, query.encode(), given, whole))
+        return await self._answered(Request(method, path, query.encode(), given, whole))
 
     # ---- the life of the server ------------------------------------------------------------------
 
@@ -208,15 +200,15 @@ class Application:
         async def body() -> bytes:
             try:
                 async with asyncio.timeout(limits.seconds):
-                    return await _received(headers, receive, limits.body)
+                    return await received(headers, receive, limits.body)
             except TimeoutError:
                 text = f"the body did not come within {limits.seconds:g} seconds"
-                raise Refusal(408, text, _CLOSE) from None
+                raise Refusal(408, text, CLOSE) from None
 
-        request = _Request(scope["method"], scope["path"], scope["query_string"], headers, body)
+        request = Request(scope["method"], scope["path"], scope["query_string"], headers, body)
         try:
             reply = await self._answered(request)
-        except _Gone:
+        except Gone:
             return
         sent = (
             (b"content-type", reply.content_type.encode()),
@@ -227,7 +219,7 @@ class Application:
         await send({"type": "http.response.start", "status": reply.status, "headers": sent})
         await send({"type": "http.response.body", "body": reply.body})
 
-    async def _answered(self, request: _Request) -> Reply:
+    async def _answered(self, request: Request) -> Reply:
         begin, known = time.perf_counter(), request.path in self._routes
         self.metrics.in_progress += 1
         reply = None
@@ -237,7 +229,7 @@ class Application:
             reply = Reply(refusal.status, encoded(refusal.body()), headers=refusal.headers)
         except MemoryError:
             reply = Reply(503, encoded(Refusal(503, "not enough memory").body()))
-        except _Gone:
+        except Gone:
             raise
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
@@ -253,7 +245,7 @@ class Application:
                 )
         return reply
 
-    async def _routed(self, request: _Request) -> Reply:
+    async def _routed(self, request: Request) -> Reply:
         self._access.check(request.headers, open_to_all=request.path == "/healthz")
         route = self._routes.get(request.path)
         if route is None:
@@ -267,7 +259,7 @@ class Application:
         return await handler(request)
 
     async def _question(
-        self, request: _Request, known: Mapping[str, Any]
+        self, request: Request, known: Mapping[str, Any]
     ) -> tuple[asking.Question, bytes]:
         body = await request.body()
         kind = request.headers.get(b"content-type", b"").decode("latin-1")
@@ -304,7 +296,7 @@ class Application:
         assert asked.rows is not None
         return (NamedRows if isinstance(asked.rows[0], dict) else ArrayRows)(asked.rows)
 
-    async def _predict(self, request: _Request) -> Reply:
+    async def _predict(self, request: Request) -> Reply:
         asked, body = await self._question(request, asking.PREDICT)
         served = self.models.find(asked.options.get("model"))
 
@@ -320,7 +312,7 @@ class Application:
         self.metrics.add("thresher_rows_with_unknown_features_total", served.name, unknown)
         return Reply(200, text)
 
-    async def _explain(self, request: _Request) -> Reply:
+    async def _explain(self, request: Request) -> Reply:
         asked, body = await self._question(request, asking.EXPLAIN)
         served = self.models.find(asked.options.get("model"))
 
@@ -333,7 +325,7 @@ class Application:
         self.metrics.add("thresher_rows_total", served.name, count)
         return Reply(200, text)
 
-    async def _learn(self, request: _Request) -> Reply:
+    async def _learn(self, request: Request) -> Reply:
         assert self.learning is not None
         asked, _ = await self._question(request, asking.LEARN)
         served = self.models.find(asked.options.get("model"))
@@ -341,10 +333,10 @@ class Application:
         self.metrics.add("thresher_rows_learned_total", served.name, count)
         return Reply(200, encoded({"model": served.name, "learned": count, "rows": total}))
 
-    async def _models(self, request: _Request) -> Reply:
+    async def _models(self, request: Request) -> Reply:
         return Reply(200, encoded({"models": [one.about() for one in self.models.all()]}))
 
-    async def _health(self, request: _Request) -> Reply:
+    async def _health(self, request: Request) -> Reply:
         models, status = {}, "stopping" if self._stopping else "ok"
         for one in self.models.all():
             file = self.models.files.get(one.name)
@@ -358,7 +350,7 @@ class Application:
             models[self.learning.name] |= {"status": "old", "error": self.learning.error}
         return Reply(503 if self._stopping else 200, encoded({"status": status, "models": models}))
 
-    async def _metrics(self, request: _Request) -> Reply:
+    async def _metrics(self, request: Request) -> Reply:
         files, models = self.models.files, list(self.models.all())
         gauges: dict[str, dict[str, float]] = {
             "thresher_model_nonzeros": {one.name: one.model.nnz for one in models},
@@ -373,10 +365,10 @@ class Application:
             gauges |= self.learning.gauges()
         return Reply(200, self.metrics.text(gauges).encode(), numbers.CONTENT_TYPE)
 
-    async def _openapi(self, request: _Request) -> Reply:
+    async def _openapi(self, request: Request) -> Reply:
         return Reply(200, encoded(self.description))
 
-    async def _docs(self, request: _Request) -> Reply:
+    async def _docs(self, request: Request) -> Reply:
         from thresher.report.style import POLICY
         from thresher.serving.docs_page import docs_page
 
@@ -386,40 +378,5 @@ class Application:
         return Reply(200, page.encode(), "text/html; charset=utf-8", policy)
 
 
-class _Request(NamedTuple):
-    method: str
-    path: str
-    query: bytes
-    headers: Mapping[bytes, bytes]
-    body: Callable[[], Awaitable[bytes]]
-
-
-def encoded(value: Any) -> bytes:
-    """Return JSON; numbers have all their digits."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-
-
 def _answer_of(served: ServedModel, rows: list[dict[str, Any]]) -> bytes:
     return encoded({"model": served.name, "version": served.version, "rows": rows})
-
-
-async def _received(headers: Mapping[bytes, bytes], receive: Receive, most: int) -> bytes:
-    """Return the body of a request; refuse one that is too long, if possible before it comes."""
-    announced = headers.get(b"content-length", b"0")
-    if announced.isdigit() and int(announced[:20]) > most:
-        raise Refusal(413, f"the body has {int(announced[:20]):,} bytes; a request may have "
-                      f"{most:,}", _CLOSE)  # fmt: skip
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise Refusal(415, "the body must not be compressed", _CLOSE)
-    parts, size = [], 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Gone
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            raise Refusal(413, f"the body has more than {most:,} bytes", _CLOSE)
-        parts.append(part)
-        if not message.get("more_body"):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
