@@ -223,7 +223,8 @@ def _stream(
             streams.append(reader.of_memory(rows, y, weights))
     if same:
         return readers, streams[0]
-    return readers, aligned(*streams, classifies=models[0][0].classes is not None)
+    first, second = streams
+    return readers, aligned(first, second, classifies=models[0][0].classes is not None)
 
 
 def _check_rows(tally: Tally, reader: RowReader, X: Any) -> None:
