@@ -15,6 +15,7 @@ from support.score_models import identity_model
 from thresher import FTRLClassifier, FTRLRegressor
 from thresher.data.unseen_labels import UnseenLabelWarning
 from thresher.errors import DataError, ParameterError
+from thresher.evaluation import rows as rows_of_evaluation
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 6))
@@ -98,6 +99,29 @@ def test_labels_of_sets_that_the_model_does_not_know_are_missed(tmp_path):
     assert found["precision_at_1"] == 1.0
 
 
+def test_slices_of_rows_in_memory_have_the_same_result(monkeypatch):
+    model, y = identity_model(3, [0, 1, 2]), np.arange(300) % 3
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    whole = thresher.evaluate(model, X, y, replicates=3)
+    monkeypatch.setattr(rows_of_evaluation, "_SCORES", 210)  # 70 rows of 3 scores
+    sizes = []
+    found = thresher.evaluate(model, X, y, replicates=3, on_progress=lambda n, _: sizes.append(n))
+    assert sizes == [70, 140, 210, 280, 300]
+    wanted = {name: whole[name] for name in whole}
+    assert {name: found[name] for name in found} == pytest.approx(wanted, rel=1e-12)
+
+
+def test_labels_whose_squares_are_too_large():
+    X = np.array([[1.0], [2.0], [3.0]])
+    found = thresher.evaluate(identity_model(1, None, "squared"), X, X[:, 0] * 1e200, replicates=2)
+    assert found["mae"] == pytest.approx(2e200)
+    for name in ("r2", "rmse"):
+        assert found[name] is None
+        assert "squares of labels or errors are too large" in found.metrics[name].reason
+    with pytest.raises(DataError, match="the label is 'a'; a number was expected"):
+        thresher.evaluate(identity_model(1, None, "squared"), X, np.array(["a"] * 3))
+
+
 def test_rows_without_labels_have_no_gain():
     model = identity_model(3, [0, 1, 2], multilabel=True)
     Z = np.zeros((4, 3), int)
@@ -130,6 +154,9 @@ def test_rows_without_labels_have_no_gain():
         ({"at": (0,)}, "at must be whole numbers >= 1"),
         ({"quantile": 1.0}, "quantile must be between 0 and 1"),
         ({"exact": 0}, "exact must be at least 1"),
+        ({"level": "high"}, "level must be a number; got 'high'"),
+        ({"at": 3}, "at must be a list of numbers; got 3"),
+        ({"shares": 0.1}, "shares must be a list of numbers; got 0.1"),
         ({"seed": -1}, "seed must be a whole number >= 0"),
     ],
 )

@@ -119,7 +119,7 @@ def two_targets(
 def refuse_words(block: LabelledRows, y: NDArray[Any], expected: str) -> None:
     """Raise DataError if labels are not numbers."""
     if y.dtype.kind not in "fiub" and len(y):
-        what = missing(y[0]) or f"the label is {y[0]!r}; {expected}"
+        what = missing(y[0]) or f"the label is {y[:1].tolist()[0]!r}; {expected}"
         raise DataError(f"{block.label_place(0)}: {what}")
 
 

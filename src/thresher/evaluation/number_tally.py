@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _BINS = 20  # of predictions, in the table of calibration
-_REASON = "the weights of all rows are 0"
+_REASON = "the squares of labels or errors are too large for a number"
 
 
 class NumberTally(Tally):
@@ -54,7 +54,9 @@ class NumberTally(Tally):
             self.most = max(self.most, float(own.max()))
         away, errors = y - self.middle, y - found
         pinball = np.maximum(self.quantile * errors, (self.quantile - 1) * errors)
-        parts = np.stack([np.ones(len(y)), away, away**2, errors**2, np.abs(errors), pinball])
+        with np.errstate(over="ignore"):  # the metrics of infinite sums are undefined
+            squares = away**2, errors**2
+        parts = np.stack([np.ones(len(y)), away, *squares, np.abs(errors), pinball])
         at = np.arange(len(y))
         self.cells.add(
             np.tile(at, 6), np.repeat(np.arange(6), len(y)), (parts * weights).ravel(), counts
@@ -79,7 +81,8 @@ class NumberTally(Tally):
 
 def _r2(s: Floats) -> Any:
     # The spread of equal labels is 0 up to rounding.
-    spread = s[2] - ratio(s[1] ** 2, s[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = s[2] - ratio(s[1] ** 2, s[0])
     return 1.0 - ratio(s[3], np.where(spread > 1e-12 * s[2], spread, 0.0))
 
 

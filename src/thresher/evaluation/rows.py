@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_SLICE = 1 << 16  # rows in memory whose scores are computed at once
+_SLICE = 1 << 16  # rows in memory whose scores are computed at once, at most
+_SCORES = 1 << 22  # and their scores: 32 MiB
 
 
 @dataclass(frozen=True)
@@ -172,8 +173,9 @@ class RowReader:
             raise ParameterError(
                 f"y must have {rows:,} labels, one for each row of X; got {held.rows:,}"
             )
-        for start in range(0, rows, _SLICE):
-            end = min(start + _SLICE, rows)
+        step = max(1, min(_SLICE, _SCORES // len(model.intercept)))
+        for start in range(0, rows, step):
+            end = min(start + step, rows)
             if sliced:
                 raws = [_raw(one, X[start:end]) for one in self.models]
             else:

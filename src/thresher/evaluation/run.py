@@ -140,6 +140,10 @@ def _options(
 
     known = isinstance(replicates, int | np.integer) and 0 <= replicates <= _MOST
     check(known and replicates != 1, "replicates", replicates, f"0, or from 2 to {_MOST}")
+    for name, value in (("level", level), ("seed", seed), ("exact", exact)):
+        check(isinstance(value, int | float | np.number), name, value, "a number")
+    for name, values in (("at", at), ("shares", shares)):
+        check(np.ndim(values) == 1, name, values, "a list of numbers")
     check(0 < level < 1, "level", level, "between 0 and 1")
     check(0 <= seed < 2**63, "seed", seed, "a whole number >= 0")
     check(all(k >= 1 for k in at), "at", at, "whole numbers >= 1")
@@ -219,7 +223,8 @@ def _stream(
             streams.append(reader.of_memory(rows, y, weights))
     if same:
         return readers, streams[0]
-    return readers, aligned(*streams, classifies=models[0][0].classes is not None)
+    first, second = streams
+    return readers, aligned(first, second, classifies=models[0][0].classes is not None)
 
 
 def _check_rows(tally: Tally, reader: RowReader, X: Any) -> None:
