@@ -85,6 +85,8 @@ def test_given_weights_replace_the_rows() -> None:
     for wrong in ([1], [1, -1], [0, 0], [1, float("nan")], [1, 2, 3]):
         with pytest.raises(ParameterError, match=r"weights must be 2 numbers >= 0, not all 0"):
             thresher.merge([one, other], wrong)
+    with pytest.raises(ParameterError, match="models must be a list of at least two models or"):
+        thresher.merge("a.thresher")  # type: ignore[arg-type, unused-ignore]
     unknown = replace(one, history=())
     with pytest.raises(ParameterError, match="model 2 does not say how many rows"):
         thresher.merge([one, unknown])

@@ -60,6 +60,10 @@ def merge(
     >>> bool(abs(both.weights[0] - (20 * one.weights[0] + 60 * other.weights[0]) / 80) < 1e-12)
     True
     """
+    if isinstance(models, Model | str | os.PathLike):
+        raise ParameterError(
+            parameter="models", value=models, allowed="a list of at least two models or their files"
+        )
     given = [m if isinstance(m, Model) else load(m) for m in models]
     called = [
         f"model {number}" if isinstance(m, Model) else os.fspath(m)
