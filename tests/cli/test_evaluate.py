@@ -188,3 +188,13 @@ def test_a_label_or_a_weight_that_training_ignored(tmp_path):
     found = json.loads(called("evaluate", tmp_path / "m", tmp_path / "a.csv", *words).stdout)
     assert found["accuracy"] == 0.0
     assert found["weight"] == 45
+
+
+def test_a_dash_is_standard_input_even_if_a_model_has_this_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = svmlight(tmp_path / "rows.svm")
+    called("train", rows, "-m", "m", "--quiet")
+    (tmp_path / "-").write_bytes((tmp_path / "m").read_bytes())
+    words = "evaluate", "m", "-", "--format", "svmlight", "--json", "--bootstrap", 0
+    found = json.loads(called(*words, stdin=rows.read_bytes()).stdout)
+    assert found["rows"] == len(rows.read_text().splitlines())

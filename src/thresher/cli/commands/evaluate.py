@@ -14,6 +14,7 @@ from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.reading_progress import ReadingProgress
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
+from thresher.data.paths import STANDARD_INPUT
 from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.errors import ParameterError
@@ -97,7 +98,7 @@ def _is_model(path: str) -> bool:
     """Tell whether a file is a model: by its name, or by its first bytes."""
     if path.endswith(_SUFFIX):
         return True
-    if not os.path.isfile(path):
+    if path == STANDARD_INPUT or not os.path.isfile(path):
         return False
     try:
         with opened_tensors(path) as file:
@@ -127,7 +128,7 @@ def _sources(models: Sequence[Model], data: Sequence[str], chosen: dict[str, Any
     kinds = [model.parameters.get("kinds") for model in models]
     if all(one == readings[0] for one in readings) and all(one == kinds[0] for one in kinds):
         return [scan(list(data), **readings[0])]
-    if "-" in data:
+    if STANDARD_INPUT in data:
         raise ParameterError(
             "the models read rows in different ways, so the data are read twice: standard input "
             "cannot be; write it to a file"
