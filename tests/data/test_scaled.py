@@ -196,7 +196,7 @@ def test_what_cannot_be_scaled():
     with pytest.raises(ParameterError, match="partial_fit sees each row once; use fit"):
         clf.partial_fit(rows(), classes=[0, 1])
     clf.fit(rows())
-    with pytest.raises(ParameterError, match="trained with scaled columns, on a cluster"):
+    with pytest.raises(ParameterError, match="trained with scaled columns, and its learners"):
         clf.partial_fit(X, Y)
     with pytest.raises(ParameterError, match="certify cannot be combined with scale="):
         thresher.TruncatedGradientClassifier(certify=True).fit(rows())

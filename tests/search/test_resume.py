@@ -137,9 +137,14 @@ def check_stops(folder: Path, case: str, most: int) -> None:
         path.unlink(missing_ok=True)
         observer = StopsAt(point)
         run = {"checkpoint": path, "every": np.inf}
-        with pytest.raises((Interrupted, KeyboardInterrupt)) as caught:
+        ended = None
+        try:
             searched(case, source_of(files, observer), **run, observer=observer)
-        assert path.exists() == isinstance(caught.value, Interrupted)  # else no row was learned
+        except (Interrupted, KeyboardInterrupt) as error:
+            ended = error
+        # A search that waits less for its rows asks less often, and may not be stopped.
+        assert ended is not None or observer.left >= 0
+        assert path.exists() == isinstance(ended, Interrupted)  # else no row was learned
         stopped += path.exists()
         assert bits(searched(case, scan(files), **run, resume=True), folder) == expected, point
     assert stopped >= len(points) // 2

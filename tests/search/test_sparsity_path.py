@@ -360,7 +360,7 @@ def test_errors_of_sources(tmp_path):
     with pytest.raises(ParameterError, match="cv must be a number of folds"):
         SparsityPath(TRUNCATED, cv=KFold(3)).fit(source)
     with pytest.raises(ParameterError, match="scoring"):
-        SparsityPath(TRUNCATED, scoring="roc_auc").fit(source)
+        SparsityPath(TRUNCATED, scoring="f1").fit(source)
     with pytest.raises(ParameterError, match="scoring must be a single score"):
         SparsityPath(TRUNCATED, scoring=["accuracy"]).fit(source)
 

@@ -33,7 +33,7 @@ class NumberTally(Tally):
 
     def __init__(self, model: Model, options: EvaluationOptions) -> None:
         super().__init__(model, options)
-        own = model.parameters.get("quantile") if model.loss == "quantile" else None
+        own = model.parameters.get("quantile")
         self.quantile = options.quantile if options.quantile is not None else float(own or 0.5)
         # Weights; labels, their squares (both from `middle`); squared, absolute, quantile errors.
         self.cells = CellSums(6, self.counts)

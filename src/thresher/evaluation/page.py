@@ -319,11 +319,11 @@ def _per_class(classes: Sequence[Mapping[str, Any]], title: str) -> str:
 
 def _facts(found: Evaluation) -> dict[str, object]:
     words = {"model": "model", "data": "data"}
+    quantile = found.tables.get("quantile")
     return {
         **{text: found.about[name] for name, text in words.items() if name in found.about},
         "rows": found.rows,
         **({} if found.weight == found.rows else {"weight of the rows": found.weight}),
         "intervals": bootstrap_text(found).removeprefix("intervals: "),
-        **({"quantile of the quantile loss": found.tables["quantile"]}
-           if "quantile" in found.tables else {}),
-    }  # fmt: skip
+        **({} if quantile is None else {"quantile of the quantile loss": quantile}),
+    }

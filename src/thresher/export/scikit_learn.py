@@ -24,7 +24,8 @@ _SGD = {
     "huber": "huber",
     "epsilon_insensitive": "epsilon_insensitive",
 }
-_MARGINS = ("hinge", "squared_hinge", "margin")
+_MARGINS = {"hinge": "hinge", "margin": "hinge", "squared_hinge": "squared_hinge"}
+_REGRESSIONS = ("logistic",)  # LogisticRegression has the probabilities of two classes
 
 
 def to_sklearn(model: Model) -> Any:
@@ -54,10 +55,10 @@ def _classifier(model: Model) -> Any:
     from sklearn.svm import LinearSVC
 
     assert model.classes is not None
-    if model.loss == "logistic" and len(model.classes) == 2:
+    if model.loss in _REGRESSIONS and len(model.classes) == 2:
         estimator: Any = LogisticRegression()
     elif model.loss in _MARGINS:
-        estimator = LinearSVC(loss="squared_hinge" if model.loss == "squared_hinge" else "hinge")
+        estimator = LinearSVC(loss=_MARGINS[model.loss])
     else:  # several classes have a probability each, divided by their sum, as here
         estimator = SGDClassifier(loss=_SGD.get(model.loss, "squared_error"))
     estimator.coef_, estimator.classes_ = _coefficients(model), model.classes.copy()

@@ -380,7 +380,7 @@ class SparsityPath(PathOutput, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self.frontier_ = Frontier(dots, measure if folds > 1 else f"progressive {measure}")
         best, chosen = self.frontier_.best, self.frontier_.chosen
         if best is None or chosen is None:
-            why = next((failure for failure in self.failures_ if failure), "no score")
+            why = next((failure for failure in self.failures_ if failure), f"no {measure}")
             raise DivergenceError(
                 f"SparsityPath: no gravity has an error: for each of them, a model of a fold or of "
                 f"all rows diverged or was not scored; the first: {why}"
