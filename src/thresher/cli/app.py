@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect as inspection
 import sys
 from collections.abc import Callable
@@ -77,6 +78,13 @@ def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
 
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
+    code = _exit_code_of_error()
+    gc.collect()  # close what the error has left open: threads may still read files
+    raise SystemExit(code)
+
+
+def _exit_code_of_error() -> int:
+    """Run the command line; return the exit code of an error, or exit."""
     from thresher.cli.render.errors import shell_message
     from thresher.cli.render.output import show
     from thresher.cli.render.warning_sink import StrictError
@@ -88,19 +96,19 @@ def main() -> None:
         app()
     except ParameterError as error:
         show(shell_message(error), error=True)
-        raise SystemExit(2) from None
+        return 2
     except BrokenPipeError:  # the reader of standard output has closed it
         sys.stderr.close()
-        raise SystemExit(141) from None  # the exit code of a program that SIGPIPE ended
+        return 141  # the exit code of a program that SIGPIPE ended
     except KeyboardInterrupt:
         show("interrupted", error=True)
-        raise SystemExit(130) from None
+        return 130
     except (ValueError, ClusterError, DivergenceError, MemoryError, StrictError) as error:
         show(shell_message(error) or "not enough memory", error=True)
-        raise SystemExit(1) from None
+        return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         show(f"{where}{error.strerror or error}", error=True)
-        raise SystemExit(1) from None
+        return 1
     finally:
         app.registered_commands = known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -121,7 +122,8 @@ def _tables(
     }
     try:
         plain = _SingleSpaces(stream) if layout.delimiter == " " else stream
-        with csv.open_csv(_WholeReads(plain), **options) as reader:
+        reads = _WholeReads(plain)
+        with csv.open_csv(reads, **options) as reader, _read_to_the_end(reads, reader):
             for table in cut(reader, rows):
                 yield split_tags(table) if layout.tagged else table.rename_columns(layout.names)
     except pa.ArrowInvalid as error:
@@ -135,6 +137,21 @@ def _tables(
         ) from None
 
 
+@contextlib.contextmanager
+def _read_to_the_end(reads: _WholeReads, reader: Any) -> Iterator[None]:
+    """End the reads of Arrow's own thread, which reads ahead, when the rows are not needed.
+
+    If Python ended while that thread reads, the process would abort.
+    """
+    try:
+        yield
+    finally:
+        reads.ended = True
+        with contextlib.suppress(Exception):  # of rows that nobody reads
+            for _ in reader:
+                pass
+
+
 class _WholeReads(io.RawIOBase):
     """A stream whose reads return as many bytes as requested, unless it ends.
 
@@ -143,6 +160,7 @@ class _WholeReads(io.RawIOBase):
 
     def __init__(self, stream: io.RawIOBase) -> None:
         self.stream = stream
+        self.ended = False  # whether there is nothing more to read
 
     def readable(self) -> bool:
         """Return True."""
@@ -151,7 +169,9 @@ class _WholeReads(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer; return the number of bytes."""
         room, filled = memoryview(buffer).cast("B"), 0
-        while filled < len(room) and (got := self.stream.readinto(room[filled:])):
+        while (
+            not self.ended and filled < len(room) and (got := self.stream.readinto(room[filled:]))
+        ):
             filled += got
         return filled
 
