@@ -340,7 +340,8 @@ def test_the_model_may_be_replaced_by_its_continuation(begun: Path) -> None:
     ("options", "message"),
     [
         (["--rule", "coordinate-descent"], "--keep-state cannot be used with the rule coordinate"),
-        (["--scale", "standard"], "--keep-state cannot be combined with --scale"),
+        (["--scale", "standard"], "only scaled rows; leave out --scale: the rule one-pass"),
+        (["--scale", "standard", "--rule", "ftrl"], "know only scaled rows\n"),
     ],
 )
 def test_a_state_that_cannot_be_kept_is_refused_before_training(

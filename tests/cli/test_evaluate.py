@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 
 import numpy as np
 import pytest
@@ -46,7 +47,13 @@ def test_metrics_of_files_are_those_of_scikit_learn(models):
 
 def test_the_table(models):
     done = called("evaluate", models / "a.thresher", models / "other.svm")
-    assert done.stdout.startswith("400 rows, two classes\n\nmetric ")
+    words = r"400 rows, two classes; precision, recall, F1 and lift are of class '1' \((\d+) rows\)"
+    head = re.match(words + "\n\nmetric ", done.stdout)
+    assert head is not None
+    facts = json.loads(
+        called("evaluate", models / "a.thresher", models / "other.svm", "--json").stdout
+    )
+    assert (facts["positive"], facts["per_class"][1]["weight"]) == (1, int(head[1]))
     assert "true \\ predicted" in done.stdout
     assert "200 bootstrap replicates, seed 0" in done.stdout
     fast = called("evaluate", models / "a.thresher", models / "other.svm", "--bootstrap", 0)

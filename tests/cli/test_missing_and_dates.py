@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import thresher
 from support.files import called
@@ -29,3 +30,14 @@ def test_a_frame_and_a_file_have_the_same_predictions(tmp_path: Path) -> None:
     assert loaded.top(1)[0].name in ("colour=red", "colour=blue")
     frame = rows[["colour", "when"]]
     assert loaded.predict(frame).astype(str).tolist() == out.read_text().split()
+
+
+def test_the_error_of_a_missing_cell_names_the_option(tmp_path: Path) -> None:
+    data = tmp_path / "few.csv"
+    data.write_text("a,b,label\n1,2,1\n2,,0\n")
+    done = called("train", data, "--missing", "error", "-m", tmp_path / "m", code=1)
+    place = f"{data}:3: column 'b': the value is missing (null); "
+    advice = "--missing indicator adds a feature 'b=missing', --missing zero takes such cells as 0"
+    assert done.stderr.strip() == place + advice
+    with pytest.raises(thresher.DataError, match="missing='indicator' in scan or reading= of fit"):
+        list(thresher.scan(data, missing="error").blocks())

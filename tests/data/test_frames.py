@@ -190,7 +190,8 @@ MISSING = {
 def test_missing_cells(frame: Any) -> None:
     for options in ({}, {"missing": "error"}):
         with pytest.raises(
-            DataError, match=r"^row 1, column 'a': the value is missing .*'indicator' adds .*'a=mis"
+            DataError,
+            match=r"^row 1, column 'a': the value is missing .*'indicator' .* adds .*'a=mis",
         ):
             rows_of(scan((frame, [0, 1]), **options))
     first = [("a", 1), ("s=x", 1)]

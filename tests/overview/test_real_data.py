@@ -23,7 +23,7 @@ def names(look):
     [
         ("spambase", "57", "two classes", ["--no-header", "--label -1", "--shuffle"]),
         ("magic04", "10", "two classes", ["--no-header", "--label -1", "--shuffle"]),
-        ("wdbc", "1", "two classes", ["--no-header", "--label 1", "--ignore 0", "--scale"]),
+        ("wdbc", "1", "two classes", ["--no-header", "--label 1", "--ignore 0"]),
         ("wpbc", "1", "two classes", ["--no-header", "--label 1", "--ignore 0"]),
         ("breast-cancer-wisconsin", "10", "two classes", ["--label -1", "--ignore 0"]),
         ("crx", "a16", "two classes", ["--label a16", "--missing indicator", "--shuffle"]),

@@ -63,7 +63,6 @@ def columns_of_different_scale(folder: Path, seed: int = 0, rows: int = ROWS) ->
         rows=rows,
         labels=(0, 1),
         columns=dict.fromkeys(("a", "b", "tiny", "salary"), "number"),
-        options=("--scale standard",),
         more={"odd": ("salary", "tiny")},
     )
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.atomic import naming
-from thresher.errors import DataError, InputError, ParameterError
+from thresher.errors import DataError, InputError, ParameterError, Words
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -45,17 +45,26 @@ class BadCells(Exception):
     column : str
     what : callable
         Takes i and returns what is wrong with the cell in ``rows[i]``.
+    hint : str or tuple, optional
+        What the user can do.
     """
 
-    def __init__(self, rows: NDArray[np.intp], column: str, what: Callable[[int], str]):
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        column: str,
+        what: Callable[[int], str],
+        hint: Words | None = None,
+    ):
         super().__init__(column)
         self.rows = rows
         self.column = column
         self.what = what
+        self.hint = hint
 
-    def worded(self, i: int) -> str:
+    def error(self, i: int) -> InputError:
         """Return the error of the i-th cell, without its file and line."""
-        return f"column '{self.column}': {self.what(i)}"
+        return InputError(f"column '{self.column}': {self.what(i)}", hint=self.hint)
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class FrameTable(TableSource):
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
-                    bad_rows.append(_BadFrameRow("frame", int(rows[row]) + 1, bad.worded(i)))
+                    bad_rows.append(_BadFrameRow("frame", int(rows[row]) + 1, str(bad.error(i))))
                 keep = np.delete(np.arange(len(rows)), bad.rows)
                 table, rows = table.take(integers(keep)), rows[keep]
         words, text_sets = fields.pop("text_labels", None), fields.pop("text_sets", None)

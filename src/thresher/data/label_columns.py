@@ -180,7 +180,7 @@ def _sets(
     try:
         values = typed(name, items, "number")
     except BadCells as bad:
-        raise BadCells(rows[bad.rows], name, bad.what) from None
+        raise BadCells(rows[bad.rows], name, bad.what, bad.hint) from None
     return {"label_starts": starts, "label_values": finite(name, rows, values)}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.bad_lines import BadCells
+from thresher.errors import Words, setting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,14 +43,16 @@ def without_missing(
         return column, np.zeros(0, np.int64)
     rows = np.flatnonzero(plain(column.is_null(), np.int64))
     if missing == "error":
-        what = f"the value is missing ({'NaN' if nan else 'null'}); {advice(name)}"
-        raise BadCells(rows, name, lambda _: what)
+        what = f"the value is missing ({'NaN' if nan else 'null'})"
+        raise BadCells(rows, name, lambda _: what, advice(name))
     return column, rows
 
 
-def advice(name: Any) -> str:
+def advice(name: Any) -> Words:
     """Return what can be done about the missing cells of a column."""
     return (
-        f"missing='indicator' adds a feature '{name}=missing', missing='zero' takes such cells as "
-        f"0; set it in scan, or in reading= of fit"
+        setting("missing", "indicator", "scan or reading= of fit"),
+        f" adds a feature '{name}=missing', ",
+        setting("missing", "zero"),
+        " takes such cells as 0",
     )

@@ -319,7 +319,8 @@ class TableSource:
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
                     text = str(table.slice(row, 1).to_pylist()[0])
-                    bad_rows.append(BadRow(path, int(lines[row]), bad.worded(i), text))
+                    cause = bad.error(i)
+                    bad_rows.append(BadRow(path, int(lines[row]), str(cause), text, cause))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False

@@ -35,7 +35,7 @@ from thresher.data.frames import (
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.missing import advice
 from thresher.data.read_options import ReadOptions
-from thresher.errors import DataError, ParameterError
+from thresher.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -287,7 +287,8 @@ def refuse_missing(X: Any, names: list[Any]) -> None:
         found = np.argwhere(np.isnan(X))[:1].tolist()
     for row, column in found:
         name = names[column]
-        raise DataError(f"row {row}, column '{name}': the value is missing (NaN); {advice(name)}")
+        what = f"row {row}, column '{name}': the value is missing (NaN)"
+        raise InputError(what, hint=advice(name))
 
 
 def labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:

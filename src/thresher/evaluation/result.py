@@ -99,6 +99,7 @@ class Evaluation(Mapping[str, float | None]):
             "rows": self.rows,
             "weight": self.weight,
             "unknown_labels": self.unknown_labels,
+            **({} if self.positive is None else {"positive": self.positive}),
             **{name: one.value for name, one in self.metrics.items()},
             "intervals": intervals_of(self.metrics),
             "undefined": {n: one.reason for n, one in self.metrics.items() if one.value is None},
@@ -107,6 +108,14 @@ class Evaluation(Mapping[str, float | None]):
             **self.tables,
             "remarks": self.remarks,
         }
+
+    @property
+    def positive(self) -> Any:
+        """Of two classes, the one that precision, recall, F1 and lift are about: the second.
+
+        None for other tasks.
+        """
+        return self.tables["per_class"][1]["label"] if self.task == "binary" else None
 
     @property
     def bootstrap(self) -> dict[str, Any]:

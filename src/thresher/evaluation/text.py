@@ -48,13 +48,29 @@ def interval_text(one: Metric) -> str:
 def counted_rows(found: Evaluation) -> str:
     """Return the task and the number of rows, as the first line of a table.
 
+    With two classes it names the class that precision, recall, F1 and lift are about.
+
     Parameters
     ----------
     found : Evaluation
     """
     weight = "" if found.weight == found.rows else f" of weight {found.weight:,.6g}"
     task = {"binary": "two classes", "multiclass": "several classes"}.get(found.task, found.task)
-    return f"{found.rows:,} row{'' if found.rows == 1 else 's'}{weight}, {task}"
+    return f"{_rows(found.rows)}{weight}, {task}{_positive(found)}"
+
+
+def _rows(count: float) -> str:
+    return f"{count:,.15g} row{'' if count == 1 else 's'}"
+
+
+def _positive(found: Evaluation) -> str:
+    """Return the sentence about the class of the metrics that are about one of two classes."""
+    if found.positive is None:
+        return ""
+    weight = found.tables["per_class"][1]["weight"]
+    rows = _rows(weight) if found.weight == found.rows else f"weight {weight:,.6g}"
+    label = printable(found.positive)
+    return f"; precision, recall, F1 and lift are of class '{label}' ({rows})"
 
 
 def bootstrap_text(found: Evaluation) -> str:

@@ -14,6 +14,7 @@ __all__ = ["column_findings", "feature_findings", "shortened"]
 _FAR = 1e3  # as `thresher.health.dynamic_range`
 _KNOWN_MISSING = {"", "NA", "N/A", "null", "NULL", "None"}  # what the reader of CSV files knows
 _TOLD = 5
+_OTHER_RULES = "only for other rules: the default rule, one-pass, does not need it"
 _MANY_DATES = 0.2  # share of different dates of which no category repeats enough
 
 
@@ -137,7 +138,13 @@ def _scale(columns: Sequence[ColumnFacts]) -> list[Finding]:
     odd.sort(key=lambda one: -max(one.ratio or 1.0, 1 / (one.ratio or 1.0)))
     shown = [f"{one.name} ({_times(one.ratio or 1.0)})" for one in odd]
     what = f"columns differ much in size from the median column: {shortened(shown)}"
-    return [Finding("scale", what, (setting("scale", "standard"),), column=odd[0].name)]
+    return [_of_scale(what, odd[0].name)]
+
+
+def _of_scale(what: str, column: str | None = None) -> Finding:
+    """Return the finding; the suggested command has the default rule, which needs no scaling."""
+    settings = (setting("scale", "standard"),)
+    return Finding("scale", what, settings, _OTHER_RULES, serious=False, column=column)
 
 
 def _times(ratio: float) -> str:
@@ -171,7 +178,7 @@ def feature_findings(facts: DataFacts) -> list[Finding]:
     if features.odd:
         shown = [f"{name} ({_times(ratio)})" for name, ratio in features.odd]
         what = f"features differ much in size from the median feature: {shortened(shown)}"
-        found.append(Finding("scale", what, (setting("scale", "standard"),)))
+        found.append(_of_scale(what))
     if features.not_finite:
         what = f"{features.not_finite:,} values are infinite or not numbers"
         found.append(Finding("infinite", what, (setting("on_bad_line", "skip"),)))

@@ -33,8 +33,9 @@ def merge(
 
     [bold]thresher merge monday.thresher tuesday.thresher -m week.thresher[/]
 
-    The models must have the same rule, loss, classes and features. Rules whose models cannot be
-    averaged, such as one-pass, are refused.
+    Models of the default rule, one-pass, cannot be merged: train with --rule ftrl, or let one model
+    go on with later rows by train --from. The models must have the same rule, loss, classes and
+    features.
     """
     from thresher.cli.commands.merge import merge as run
 

@@ -42,8 +42,9 @@ def predict(
         typer.Option(
             "--as",
             metavar="KIND",
-            help="label: the class, or the value of a regression. probability: of class 1, or of "
-            "all classes in their order, if the loss has probabilities. raw: the score.",
+            help="label: the class, or the value of a regression. probability: of the second of "
+            "two classes, or of all classes in their order, if the loss has probabilities. raw: "
+            "the score.",
         ),
     ] = "label",
     line_buffered: Annotated[

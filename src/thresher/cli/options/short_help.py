@@ -161,7 +161,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "DATA...": _READ["DATA..."],
             "--output": "write the predictions to this file",
             "--as": "label, probability or raw",
-            "--line-buffered": "answer each line of standard input at once",
+            "--line-buffered": "answer lines of svmlight or VW text at once",
             "--explain": "add the features that contribute most",
             "--json": "with --explain: a JSON object per row",
         },
@@ -217,7 +217,7 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
     },
     "merge": {
         "Models": {
-            "MODEL...": "models that train wrote, two or more",
+            "MODEL...": "two or more models, not of the default rule one-pass",
             "--model": "file to write the merged model to",
             "--weights": "how much each model counts; default: its rows",
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thresher.cli.options.parsed import TrainOptions
+from thresher.cli.steps.default_rule import DEFAULT_RULE, default_rule
 from thresher.errors import ParameterError
 from thresher.model.model import Model
 from thresher.rules import RULES
@@ -25,9 +26,11 @@ def check_keep_state(options: TrainOptions) -> None:
             f"by row can go on from a file: {able}"
         )
     if options.scale is not None:
-        raise ParameterError(
-            "--keep-state cannot be combined with --scale: the learners know only scaled rows"
-        )
+        why = "--keep-state cannot be combined with --scale: the learners know only scaled rows"
+        begins = options.from_model is None  # else the rule is that of the model
+        if begins and (options.rule or default_rule(options)[0]) == DEFAULT_RULE:
+            why += f"; leave out --scale: the rule {DEFAULT_RULE} does not need it"
+        raise ParameterError(why)
 
 
 def write_model(model: Model, options: TrainOptions, observer: Observer) -> None:
