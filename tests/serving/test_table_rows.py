@@ -72,6 +72,14 @@ def test_the_class_of_two_is_the_second_or_the_given_one(model, label):
         ] == [tuple(part) for part in why.contributions]
 
 
+def test_null_in_a_column_without_missing_cells_is_not_unknown(tmp_path):
+    (tmp_path / "a.csv").write_text("y,a\n" + "1,0.5\n0,2.5\n" * 30)
+    source = scan(str(tmp_path / "a.csv"), label="y", missing="indicator")
+    model = FTRLClassifier(store="hashed", random_state=0).fit(source).model_
+    rows = asked(model, "/predict", rows=[{"a": None, "b": None}])[1]["rows"]
+    assert rows[0]["unknown_features"] == ["b^missing"]
+
+
 def test_a_label_that_the_model_does_not_have(model):
     status, answer = asked(model, "/explain", rows=ROWS, label="perhaps")
     assert status == 422
