@@ -26,6 +26,20 @@ def test_inspect(folder):
     assert "feature" not in called("inspect", model, "--top", "0").stdout.split("parameters")[1]
 
 
+def test_why_takes_names_with_either_sign(tmp_path):
+    (tmp_path / "a.csv").write_text("y,colour\n" + "1,red\n0,blue\n" * 30)
+    called("train", tmp_path / "a.csv", "-m", tmp_path / "a", "--label", "y", "--quiet")
+    (tmp_path / "b.vw").write_text("1 |colour red\n-1 |colour blue\n" * 30)
+    called("train", tmp_path / "b.vw", "-m", tmp_path / "b", "--quiet")
+    for model, name in (("a", "colour=red"), ("b", "colour^red")):
+        found = [
+            json.loads(called("inspect", tmp_path / model, "--why", word, "--json").stdout)
+            for word in ("colour=red", "colour^red")
+        ]
+        assert found[0] == found[1]
+        assert found[0][0]["feature"] == name
+
+
 def test_why_of_a_stabilized_model(folder):
     model, _ = trained(folder, "rows.vw", "--rule", "stabilized", "--quiet")
     best = json.loads(called("inspect", model, "--json").stdout)["top"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import json
 import pickle
 
 import numpy as np
@@ -156,3 +157,50 @@ def test_probabilities_need_a_loss_that_has_them():
     assert not hasattr(hinge, "predict_proba_one")
     with pytest.raises(ValueError, match="probabilities need a classifier"):
         hinge.model_.predict_proba_one({0: 1.0})
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("missing", ["indicator", "zero", None])
+@pytest.mark.parametrize("nan", [False, True])
+def test_missing_cells_of_a_table_are_none_in_dicts(data_dir, missing, nan):
+    if nan and missing is None:
+        pytest.skip("NaN is an error without the option missing")
+    path = data_dir / "uci" / "crx.data"
+    source = scan(str(path), label="a16", missing=missing, ignore=["a15"])
+    estimator = FTRLClassifier(store="hashed", l1=0.0, random_state=0).fit(source)
+    model = estimator.model_
+    kinds = json.loads(model.parameters["kinds"])
+    empty = float("nan") if nan else None
+    with path.open(newline="") as file:
+        words = list(csv.DictReader(file))
+    rows = [
+        {
+            name: cell if kinds[name] != "number" else empty if cell == "?" else float(cell)
+            for name, cell in row.items()
+        }
+        for row in words
+    ]
+    assert sum("?" in (row["a2"], row["a14"]) for row in words) > 10
+    wanted, labels = model.decision_function(source).tolist(), model.predict(source).tolist()
+    assert ("a14=missing" in model.names.values()) == (missing == "indicator")
+    for given in (rows, words):
+        assert model.decision_function(given).tolist() == wanted
+        assert [model.decision_function([row])[0] for row in given] == wanted
+        assert [model.predict_one(row) for row in given] == labels
+        assert [estimator.predict_one(row) for row in given] == labels
+        assert [model.explain(row).score for row in given] == wanted
+
+
+def test_missing_cells_of_frames_and_absent_names():
+    frame = pd.DataFrame({
+        "a": [1.0, np.nan, 2.0, 3.0] * 20, "b": [0.5, 1.0, np.nan, 3.0] * 20,
+        "c": ["x", "y", None, "z"] * 20,
+    })  # fmt: skip
+    reading = {"missing": "indicator"}
+    model = FTRLClassifier(l1=0.0).fit(frame, [0, 1, 0, 1] * 20, reading=reading).model_
+    rows = frame.to_dict("records")
+    wanted = model.decision_function(frame).tolist()
+    assert model.decision_function(rows).tolist() == wanted
+    assert [model.decision_function([row])[0] for row in rows] == wanted
+    assert [part.name for part in model.explain({"a": None}).contributions] == ["a=missing"]
+    assert model.explain({}).contributions == ()

@@ -155,6 +155,9 @@ class DictReading:
         Columns that are not features: the label, the weight, and ignored ones.
     numbered : mapping of str to int
         The number of each named column, if the model was trained on a matrix with named columns.
+    missing : {"zero", "indicator"} or None
+        What None and NaN are if the model was trained on a table: no feature, or "name^missing", as
+        its missing cells. Without it, None is no feature, and NaN is an error.
     """
 
     bits: int | None = None
@@ -163,6 +166,7 @@ class DictReading:
     kinds: Mapping[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
     numbered: Mapping[str, int] = field(default_factory=dict)
+    missing: str | None = None
 
     @classmethod
     def of(cls, reading: Mapping[str, Any], names: Mapping[int, str] | None = None) -> DictReading:
@@ -183,6 +187,7 @@ class DictReading:
         bits: int | None = reading.get("bits")
         columns = (reading.get("label"), reading.get("weight"), *_listed(reading, "ignore"))
         kinds = reading.get("kinds") or {}
+        missing = reading.get("missing")
         return cls(
             bits=bits,
             text=frozenset(_listed(reading, "text")),
@@ -190,6 +195,7 @@ class DictReading:
             kinds=json.loads(kinds) if isinstance(kinds, str) else kinds,
             left_out=frozenset(column for column in columns if column),
             numbered=_numbered(names or {}, bits),
+            missing=missing if kinds and missing in ("zero", "indicator") else None,
         )
 
     @property
@@ -211,8 +217,11 @@ class DictReading:
                 continue
             if name in self.text and isinstance(value, str):
                 value = _words(value, self.ngrams)
-            elif name in self.kinds:
+            elif name in self.kinds and not _is_missing(value):
                 value = _typed(name, value, self.kinds[name])
+            if self.missing and _is_missing(value):
+                # The word "missing" makes the feature "name^missing", as a table has it.
+                value = "missing" if self.missing == "indicator" else None
             found[name] = value
         return found
 
@@ -257,15 +266,20 @@ def _words(text: str, ngrams: int) -> list[str]:
     ]
 
 
+def _is_missing(value: Any) -> bool:
+    """Tell whether a value is None or NaN."""
+    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+
+
 def _typed(name: str, value: Any, kind: str) -> Any:
     """Return a value of the kind of its column: rows of csv.DictReader have strings only."""
     if kind == "string" or not isinstance(value, str):
         whole = isinstance(value, int | float) and not isinstance(value, bool)
         return str(value) if kind == "string" and whole else value
-    from thresher.data.table_files import MISSING, TRUTH
+    from thresher.data.table_files import MISSING, NO_NUMBER, TRUTH
 
     value = value.strip()
-    if not value or value in MISSING:
+    if not value or value in MISSING or (kind == "number" and value in NO_NUMBER):
         return None
     convert: Callable[[str], Any] = TRUTH.__getitem__ if kind == "truth" else float
     try:

@@ -26,7 +26,7 @@ __all__ = ["TABLE_FORMATS", "cut", "kind_of_strings", "kinds_of", "read_tables",
 TABLE_FORMATS = tuple(name for name, format in FORMATS.items() if format.kind == "table")
 
 MISSING = ("NA", "N/A", "null", "NULL", "None")  # and empty cells
-_NO_NUMBER = ("?",)  # missing cells of columns of numbers, too; it may be a category in others
+NO_NUMBER = ("?",)  # missing cells of columns of numbers, too; it may be a category in others
 TRUTH = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}
 
 
@@ -188,7 +188,7 @@ def _numbers(column: Any) -> Any:
         return column.cast(pa.float64())
     except pa.ArrowInvalid:  # the slow way, for spaces and words such as NA; few columns have them
         trimmed = pa.compute.utf8_trim_whitespace(column)
-        return _without_missing(trimmed, _NO_NUMBER).cast(pa.float64())
+        return _without_missing(trimmed, NO_NUMBER).cast(pa.float64())
 
 
 def typed(name: str, column: Any, kind: str | None) -> Any:

@@ -134,8 +134,8 @@ class OneRowPredictions:
         ----------
         row : dict
             Values by name of the feature: numbers, booleans, strings (``{"colour": "red"}`` is the
-            feature "colour^red"), lists of words, or None. Features that the model does not have
-            are ignored.
+            feature "colour^red"), lists of words, or None, which means what a missing cell meant
+            in training. Features that the model does not have are ignored.
 
         Returns
         -------

@@ -141,21 +141,26 @@ def explanations(model: Model, rows: Rows, options: Mapping[str, Any]) -> list[A
     model : Model
     rows : Rows
     options : mapping
-        top: how many features; label: of which class, by default of the predicted one.
+        top: how many features; label: of which class. By default with two classes of the second,
+        as in `Model.explain`; with more of the one with the highest score.
     """
     decision = rows.decision(model)
     _check_finite(decision)
     label, count = options.get("label"), options.get("top") or _EXPLAINED
     outputs = [_output(model, row, label) for row in decision]
+    sign = _sign(model, label)
+    predicted = _predicted(model, decision)
     entries, shown = rows.entries(model)
     found = contributions(model, entries, np.array(outputs))
     bounds = np.searchsorted(found.rows, np.arange(rows.count + 1)).tolist()
-    columns = [column.tolist() for column in found[1:]]
+    signed = (found.keys, found.weights * sign, found.values, found.amounts * sign)
+    columns = [column.tolist() for column in signed]
     answers = []
     for row, output in enumerate(outputs):
         parts = list(zip(*(column[bounds[row] : bounds[row + 1]] for column in columns),
                          strict=True))  # fmt: skip
-        answer = _of_output(model, output, np.ravel(decision[row]))
+        answer = {"prediction": predicted[row]}
+        answer |= _of_output(model, output, np.ravel(decision[row]), sign)
         answer["contributions"] = [
             {"feature": shown(key), "value": value, "weight": weight, "contribution": amount}
             for key, weight, value, amount in parts[:count]
@@ -166,29 +171,46 @@ def explanations(model: Model, rows: Rows, options: Mapping[str, Any]) -> list[A
     return answers
 
 
-def _of_output(model: Model, output: int, scores: NDArray[np.float64]) -> Answer:
+def _predicted(model: Model, decision: NDArray[np.float64]) -> list[Any]:
+    """Return what `Model.predict_one` returns for each row."""
+    if model.classes is None:
+        return list(values(decision, model.loss).tolist())
+    if model.multilabel:
+        return [answer["labels"] for answer in _label_sets(model, decision)]
+    return list(labels(decision, model.classes).tolist())
+
+
+def _of_output(model: Model, output: int, scores: NDArray[np.float64], sign: float) -> Answer:
     shift = LOSSES[model.loss].decision_at if model.classes is not None else 0.0
     answer: Answer = {
-        "raw": float(scores[output]),
-        "intercept": float(model.intercept[output]) - shift,
+        "raw": sign * float(scores[output]),
+        "intercept": sign * (float(model.intercept[output]) - shift),
     }
     if model.classes is not None:
         classes = model.classes.tolist()
-        answer["label"] = classes[1 if len(model.intercept) < len(classes) else output]
+        one = len(model.intercept) == 1 and not model.multilabel
+        answer["label"] = classes[(-1 if sign > 0 else 0) if one else output]
     return answer
+
+
+def _sign(model: Model, label: Any) -> float:
+    """Return -1 if the first of two classes is asked for: the score is that of the second."""
+    if label is None or model.classes is None or len(model.intercept) > 1 or model.multilabel:
+        return 1.0
+    classes = model.classes.tolist()
+    return -1.0 if len(classes) > 1 and str(label) == str(classes[0]) else 1.0
 
 
 def _output(model: Model, scores: NDArray[np.float64], label: Any) -> int:
     """Return the number of the output that is explained."""
-    if len(model.intercept) == 1:
+    if model.classes is None:
         if label is not None:
-            raise Refusal(422, "label can be given only if the model has several outputs",
+            raise Refusal(422, "label needs a classifier; this model predicts numbers",
                           option="label")  # fmt: skip
         return 0
     if label is None:
         return int(np.argmax(scores))
-    assert model.classes is not None
     words = [str(one) for one in model.classes.tolist()]
     if str(label) not in words:
         raise Refusal(422, f"the model has no class {str(label)[:80]!r}", option="label")
-    return words.index(str(label))
+    return words.index(str(label)) if len(model.intercept) > 1 else 0

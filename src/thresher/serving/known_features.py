@@ -20,8 +20,9 @@ _KEPT = 1 << 16  # answers that are kept, by the text of the feature
 class KnownFeatures:
     """Looks up whether a model has a feature.
 
-    A model has the features whose weight is not zero, and the number columns of the table or frame
-    it was trained on. It does not keep other features that training saw.
+    A model has the features whose weight is not zero, the number columns of the table or frame it
+    was trained on, and the indicators of missing cells of its columns. It does
+    not keep other features that training saw.
 
     Parameters
     ----------
@@ -39,6 +40,8 @@ class KnownFeatures:
         kinds = json.loads(str(model.parameters.get("kinds") or "{}"))
         self._columns = {name.encode() for name in columns}
         self._columns |= {n.encode() for n, kind in kinds.items() if kind in ("number", "truth")}
+        if self._reading is not None and self._reading.missing == "indicator":
+            self._columns |= {f"{name}^missing".encode() for name in kinds}
         self._found: dict[str, bool] = {}
 
     def unknown_in(self, row: Mapping[Any, Any]) -> list[str]:

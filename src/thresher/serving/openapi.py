@@ -63,11 +63,12 @@ _OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"type": "boolean", "default": True}, "Look for features the model does not have."),
     "top": ({"type": "integer", "minimum": 1, "maximum": 10_000},
             "How many classes, or features of an explanation, to list."),
-    "label": (_LABEL, "The class to explain, if the model has an output for each."),
+    "label": (_LABEL, "The class to explain. By default the second of two, or the best of more."),
     "format": ({"enum": list(LINE_FORMATS)}, "The format of a body of text."),
 }  # fmt: skip
 _PREDICT = ("model", "probability", "raw", "top", "unknown", "format")
 _EXPLAIN = ("model", "top", "label", "format")
+_EXPLAINED = ("prediction", "raw", "intercept", "contributions", "others")
 
 
 def _ref(name: str) -> dict[str, str]:
@@ -200,6 +201,7 @@ def _schemas(limits: Limits) -> dict[str, Any]:
     part = {"feature": {"type": ["string", "integer"]}, "value": _NUMBER, "weight": _NUMBER,
             "contribution": _NUMBER}  # fmt: skip
     explanation = {
+        "prediction": {"anyOf": [_LABEL, {"type": "array", "items": _LABEL}]},
         "label": _LABEL,
         "raw": _NUMBER,
         "intercept": _NUMBER,
@@ -230,7 +232,7 @@ def _schemas(limits: Limits) -> dict[str, Any]:
         "NumberRow": numbers,
         "Rows": rows,
         "Prediction": prediction,
-        "Explanation": _object(explanation, "raw", "intercept", "contributions", "others"),
+        "Explanation": _object(explanation, *_EXPLAINED),
         "Model": model,
         "Models": _object({"models": {"type": "array", "items": _ref("Model")}}, "models"),
         "Health": _object(health, "status", "models"),

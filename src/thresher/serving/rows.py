@@ -90,7 +90,8 @@ class NamedRows(Rows):
         """Return the features of all rows, and how to show them."""
         blocks = list(rows_for(model, self.rows).blocks(names=True))
         names = {key: name for block in blocks for key, name in block.names}
-        return joined(blocks), lambda key: names.get(key) or model.name(key)
+        own = model.names or {}
+        return joined(blocks), lambda key: own.get(key) or names.get(key) or model.name(key)
 
     def _refusal(self, model: Model, error: Exception) -> Refusal:
         """Return the refusal of the first bad row, found by trying each one alone."""

@@ -169,9 +169,11 @@ def _numbered(found: Any, model: Model) -> Any:
 
 
 def _feature(model: Model, word: str) -> str | int:
-    """Return a feature given as text: a name, else a number."""
-    if model.names and word in model.names.values():
-        return word
+    """Return a feature given as text: a name, with "=" or "^" before the value, else a number."""
+    names = set((model.names or {}).values())
+    for name in (word, word.replace("^", "=", 1), word.replace("=", "^", 1)):
+        if name in names:
+            return name
     if not word.isdecimal():
         raise DataError(
             f"no feature with nonzero weight has the name {word!r}; --top N lists the features "

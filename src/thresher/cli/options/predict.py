@@ -62,8 +62,9 @@ def predict(
             metavar="N",
             min=1,
             help="After each prediction, write the N features that contribute most to the score, "
-            "each after a tab as NAME:CONTRIBUTION (weight times value). Of several classes, the "
-            "score is that of the class with the highest score.",
+            "each after a tab as NAME:CONTRIBUTION (weight times value). With two "
+            "classes, the score is that of the second, whatever is predicted (--json names it as "
+            "label); with more, that of the class with the highest score.",
             show_default=False,
         ),
     ] = None,
