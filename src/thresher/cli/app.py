@@ -112,3 +112,4 @@ def _exit_code_of_error() -> int:
         return 1
     finally:
         app.registered_commands = known
+    return 0
