@@ -89,6 +89,6 @@ def test_the_example_for_the_shell(tmp_path, free_port):
     health, predicted, explained = map(json.loads, done.stdout.splitlines()[:3])
     assert health["status"] == "ok"
     assert predicted["rows"][0]["label"] == "yes"
-    assert explained["rows"][0]["contributions"][0]["feature"] == "colour^red"
+    assert explained["rows"][0]["contributions"][0]["feature"] == "colour=red"
     assert 'thresher_rows_total{model="visits"} 2' in done.stdout
     assert list(tmp_path.iterdir()) == []
