@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from thresher import FTRLClassifier
+from thresher import FeatureDiscovery, OnePassClassifier
 from thresher.atomic import written_whole
 
 _PER_ROW = 30  # features
 _CHUNK = 20_000  # rows
+_TEST = 50_000  # new rows, for the error
+_DISCOVERY = 100_000  # rows that the discovery reads
+_FDR = 0.1
 
 
 @dataclass
@@ -72,46 +76,64 @@ class Stream:
             yield self.rows(min(_CHUNK, examples - start))
 
 
-def run(examples: int, features: int, relevant: int, seed: int, quiet: bool) -> None:
-    """Train on the stream, and print the result."""
-    console = Console()
+def run(
+    examples: int, features: int, relevant: int, seed: int, quiet: bool, html: str | None
+) -> None:
+    """Learn from the stream, find the relevant features, and print both results."""
+    console = Console(highlight=False)
     stream = Stream(features, relevant, np.random.default_rng(seed))
-    # l1 acts on a sum of gradients. For an irrelevant feature, noise makes it about
-    # 0.5 sqrt(occurrences).
-    l1 = float(np.sqrt(examples))
-    clf = FTRLClassifier(l1=l1)
-    if not quiet:
-        console.print(
-            f"{examples:,} rows of about {_PER_ROW} features, out of {features:,}; "
-            f"the label depends on {relevant} of them.\n"
-            f"FTRLClassifier(l1={l1:.0f}).partial_fit(...), one pass:"
-        )
+    console.print(
+        f"{examples:,} rows of about {_PER_ROW} features, out of {features:,}; "
+        f"the label depends on {relevant} of them.\n\n"
+        "One pass, nothing to tune: OnePassClassifier().partial_fit(X, y)",
+        soft_wrap=True,
+    )
+    clf, kept, seconds = _one_pass(console, stream, examples, quiet)
+    _print_errors(console, stream, clf, examples, seconds)
+    X = sp.vstack([rows for rows, _ in kept], format="csr")
+    y = np.concatenate([labels for _, labels in kept])
+    console.print(
+        f"\nWhich features matter? FeatureDiscovery(fdr={_FDR}).fit(X, y), {len(y):,} rows"
+    )
+    with console.status("reading the rows twice") if not quiet else nullcontext():
+        began = time.perf_counter()
+        discovery = FeatureDiscovery(fdr=_FDR, random_state=seed).fit(X, y)
+        seconds = time.perf_counter() - began
+    _print_found(console, stream, discovery, seconds)
+    if html is not None:
+        discovery.report(html, title="thresher demo: features that matter")
+        console.print(f"\nOpen this page in a browser: {html}", soft_wrap=True)
+
+
+def _one_pass(
+    console: Console, stream: Stream, examples: int, quiet: bool
+) -> tuple[OnePassClassifier, list[tuple[sp.csr_matrix, NDArray[np.int64]]], float]:
+    """Learn the stream; return the learner, the first rows, and the seconds of learning."""
+    clf, kept = OnePassClassifier(), list[tuple[sp.csr_matrix, NDArray[np.int64]]]()
     seconds, shown = 0.0, 0
     plain = not quiet and not sys.stdout.isatty()  # print lines instead of a bar
     with Progress(
         TextColumn("{task.completed:>9,} rows"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("loss {task.fields[loss]:.4f}  nonzeros {task.fields[nonzeros]:,}"),
+        TextColumn("loss {task.fields[loss]:.4f}"),
         TimeRemainingColumn(),
         console=console,
         disable=quiet or not sys.stdout.isatty(),
     ) as progress:
-        bar = progress.add_task("", total=examples, loss=np.nan, nonzeros=0)
+        bar = progress.add_task("", total=examples, loss=np.nan)
         for X, y, _ in stream.chunks(examples):
             began = time.perf_counter()
             clf.partial_fit(X, y, classes=[0, 1])
             seconds += time.perf_counter() - began
+            if len(kept) * _CHUNK < _DISCOVERY:
+                kept.append((X, y))
             last = clf.history_[-1]
-            progress.update(bar, advance=X.shape[0], loss=last.loss, nonzeros=last.nonzeros or 0)
+            progress.update(bar, advance=X.shape[0], loss=last.loss)
             if plain and last.examples > shown:
                 shown = last.examples
-                console.print(
-                    f"  {last.examples:>9,} rows  loss {last.loss:.4f}"
-                    + ("" if last.nonzeros is None else f"  nonzeros {last.nonzeros:,}"),
-                    highlight=False,
-                )
-    _report(console, stream, clf, examples, seconds)
+                console.print(f"  {last.examples:>9,} rows  loss {last.loss:.4f}")
+    return clf, kept, seconds
 
 
 def write(path: str, examples: int, features: int, relevant: int, seed: int) -> None:
@@ -129,23 +151,37 @@ def write(path: str, examples: int, features: int, relevant: int, seed: int) -> 
             file.write("".join(lines).encode())
 
 
-def _report(
-    console: Console, stream: Stream, clf: FTRLClassifier, examples: int, seconds: float
+def _print_errors(
+    console: Console, stream: Stream, clf: OnePassClassifier, examples: int, seconds: float
 ) -> None:
-    X, y, p = stream.rows(50_000)
+    X, y, p = stream.rows(_TEST)
     error = float(np.mean(clf.predict(X) != y))
     best = float(np.mean(np.minimum(p, 1 - p)))  # expected error with the true weights
-    found = set(clf.model_.indices.tolist())
-    truth = set(stream.truth.tolist())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_row("relevant features found", f"{len(found & truth)} of {len(truth)}")
-    table.add_row("irrelevant features found", f"{len(found - truth)}")
-    table.add_row("nonzero weights", f"{clf.model_.nnz:,} of {stream.features:,}")
-    table.add_row(
-        "error on new rows",
-        f"{100 * error:.2f} % (with the true weights: {100 * best:.2f} % expected)",
+    _print_table(
+        console,
+        ("error on new rows", f"{100 * error:.2f} % (with the true weights: {100 * best:.2f} %)"),
+        ("training time", f"{seconds:.2f} s, {examples / seconds:,.0f} rows per second"),
+        ("peak memory", f"{peak:,.0f} MiB"),
     )
-    table.add_row("training time", f"{seconds:.2f} s, {examples / seconds:,.0f} rows per second")
-    table.add_row("peak memory", f"{peak:,.0f} MiB")
+
+
+def _print_found(
+    console: Console, stream: Stream, discovery: FeatureDiscovery, seconds: float
+) -> None:
+    found, truth = set(discovery.selected_.tolist()), set(stream.truth.tolist())
+    false = len(found - truth)
+    expected = discovery.expected_false_
+    _print_table(
+        console,
+        ("relevant features found", f"{len(found & truth)} of {len(truth)}"),
+        ("irrelevant features found", f"{false} (expected: about {expected:.1f})"),
+        ("time", f"{seconds:.2f} s"),
+    )
+
+
+def _print_table(console: Console, *rows: tuple[str, str]) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    for row in rows:
+        table.add_row(*row)
     console.print(table)

@@ -17,6 +17,12 @@ def demo(
     ] = 40,
     seed: Annotated[int, typer.Option(help="Random seed of the stream.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the result.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write a page about the features found.", show_default=False
+        ),
+    ] = None,
     write: Annotated[
         str | None,
         typer.Option(
@@ -26,11 +32,12 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Learn from a random stream whose true weights are known, and report what was found.
+    """Learn from a random stream whose true weights are known, and report how well that worked.
 
     Each row has about 30 features: a few features are frequent and most are rare, as in text or
-    clicks. The label depends on a few relevant features and on chance. Thresher reads each row
-    once, when it is generated, and has to find the relevant features.
+    clicks. The label depends on a few relevant features and on chance. First, the rule one-pass
+    reads each row once, when it is generated. Then `FeatureDiscovery` has to find the relevant
+    features; about 10 % of those that it finds may be irrelevant.
     """
     from thresher.cli.commands.demo import run
     from thresher.cli.commands.demo import write as write_stream
@@ -38,4 +45,4 @@ def demo(
     if write is not None:
         write_stream(write, examples, features, relevant, seed)
         return
-    run(examples, features, relevant, seed, quiet)
+    run(examples, features, relevant, seed, quiet, html)
