@@ -1,4 +1,4 @@
-"""Commands and examples about clusters in the README and in examples/ work."""
+"""Commands and examples about clusters in docs/tour.md and in examples/ work."""
 
 import os
 import re
@@ -16,21 +16,17 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = clusters.needs_ray
 
 
-@pytest.mark.parametrize(
-    ("where", "rows", "l1"),
-    [("shared", 6_000, 20), ("local", 20_000, 60)],
-)
+@pytest.mark.parametrize(("where", "rows"), [("shared", 6_000), ("local", 20_000)])
 @pytest.mark.soak  # 50 s; tests/cli/test_cluster.py runs such commands in every run
-def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, tmp_path_factory):
+def test_the_shell_session_of_the_tour(where, rows, ray_nodes, tmp_path, tmp_path_factory):
     """Its commands run in their order, with fewer rows, on the cluster of the tests."""
-    commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "README.md").read_text(), re.M)
-    assert len(commands) >= 6
+    commands = re.findall(r"^\$ (thresher [^#\n]*)", (ROOT / "docs" / "tour.md").read_text(), re.M)
+    assert len(commands) >= 16
     assert sum("--ray local" in command for command in commands) == 2
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     found = {}
     for command in commands:
         short = command.replace("--examples 100000", f"--examples {rows}")
-        short = short.replace("--l1 300", f"--l1 {l1}")
         if where == "shared":
             short = short.replace("--ray local", f"--ray {ray_nodes.address}")
         done = subprocess.run(
@@ -50,9 +46,10 @@ def test_the_shell_session_of_the_readme(where, rows, l1, ray_nodes, tmp_path, t
     assert all(0 <= float(score) <= 1 for score in scores)
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {
-        *("clicks.vw", "clicks.thresher", "scores.txt", "night.thresher", "clicks.cache"),
-        *("best.thresher", "result.html", "report.html", "compared.html"),
-        "spread.thresher",
+        *("clicks.vw", "clicks.thresher", "clicks.onnx", "clicks.cache", "night.thresher"),
+        *("best.thresher", "kept.thresher", "spread.thresher", "scores.txt", "reasons.txt"),
+        *("result.html", "report.html", "compared.html", "discovery.html", "evaluation.html"),
+        "changes.html",
     }
     assert "14 combinations, 84 models" in found["tune"]
 
