@@ -39,7 +39,7 @@ def test_the_shell_session_of_the_tour(where, rows, ray_nodes, tmp_path, tmp_pat
             timeout=120,
         )
         assert done.returncode == 0, (command, done.stderr)
-        found[command.split()[1]] = done.stdout
+        found.setdefault(command.split()[1], done.stdout)
     assert found["inspect"].count("x^true") == 5
     scores = (tmp_path / "scores.txt").read_text().split()
     assert len(scores) == rows
