@@ -43,3 +43,19 @@ def test_a_notebook_prints_what_is_stored(name, monkeypatch):
             pictures += "image/png" in output.get("data", {})
     assert pictures >= 1
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_page_of_a_notebook_shows_all_of_it(name):
+    pytest.importorskip("myst_parser", reason="the site needs Sphinx and myst-parser")
+    notebook = json.loads((FOLDER / f"{name}.ipynb").read_text())
+    extension = runpy.run_path(str(FOLDER.parent / "extensions" / "notebook_pages.py"))
+    page = extension["page_of"](notebook)
+    for cell in notebook["cells"]:
+        assert "".join(cell["source"]).rstrip() in page
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert f'<img alt="{cell["metadata"]["alt"]}" src="data:image/png;base64,' in page
+                assert len(cell["metadata"]["alt"]) > 40
+    for _, text in (pair for cell in notebook["cells"] for pair in texts(cell.get("outputs", []))):
+        assert text.startswith("<Figure>") or text.rstrip() in page
