@@ -20,16 +20,16 @@ import thresher
 from thresher import LearningCurveDisplay, OnePassClassifier, scan
 
 EFFECTS = {"ad_7": 2.0, "ad_13": -2.0, "site_news": 1.5, "site_spam": -2.5, "hour_3": -1.5}
+SITES = ["news", "mail", "spam", "shop"]
 
 
 def write(path, rows, seed):
     """Write a log: 1 is a click, -1 is none."""
     rng = np.random.default_rng(seed)
     lines = []
-    for _ in range(rows):
-        ad, hour, user = (rng.integers(count) for count in (50, 24, 3000))
-        site = rng.choice(["news", "mail", "spam", "shop"])
-        features = [f"ad_{ad}", f"site_{site}", f"hour_{hour}"]
+    columns = [rng.integers(count, size=rows) for count in (50, 4, 24, 3000)]
+    for ad, site, hour, user in zip(*columns, strict=True):
+        features = [f"ad_{ad}", f"site_{SITES[site]}", f"hour_{hour}"]
         score = -1.0 + sum(EFFECTS.get(feature, 0.0) for feature in features)
         click = 1 if rng.random() < 1 / (1 + np.exp(-score)) else -1
         lines.append(f"{click} |ad {features[0]} |page {' '.join(features[1:])} |who user_{user}\n")
