@@ -66,7 +66,7 @@ def newsgroups(archive: Path) -> dict[str, Any]:
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words of the subject and of what is written, without quotes, signatures and addresses."""
+    """Return the words of the subject and the text, without quotes, signatures and addresses."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     head, _, body = text.partition("\n\n")
@@ -182,7 +182,7 @@ def left_after(history: list[Any]) -> list[list[int]]:
 def written(name: str, value: Any) -> None:
     """Write a value as a script, which a page may load from a file, unlike JSON."""
     lists = json.dumps(value, separators=(",", ":"), default=float)
-    short = lists.replace("],[", "],\n[")
+    short = re.sub(r"(.{80}[^,]*),", r"\1,\n", lists.replace("],[", "],\n["))
     (STATIC / f"{name}.js").write_text(f"globalThis.thresher_{name} =\n{short};\n")
 
 
@@ -219,7 +219,8 @@ def page() -> str:
     )
     title = html.escape(source.partition("# ")[2].partition("\n")[0])
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{title}</title>\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n</head>\n'
         f'<body class="thresher-alone">\n<main>\n{body}</main>\n</body>\n</html>\n'
     )

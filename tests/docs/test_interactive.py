@@ -95,8 +95,8 @@ def test_javascript_learns_the_weights_of_thresher():
 
 
 _TRY = re.compile(
-    r'<li><button type="button" data-set="([^"]+)">.*?</button> '
-    r"([\d,]+) words, error ([\d.]+) %(?:, kappa ([\d.]+))?</li>"
+    r'<li><button type="button"\ndata-set="([^"]+)">.*?</button>\n'
+    r"([\d,]+) words, error ([\d.]+) %(?:, kappa&nbsp;([\d.]+))?</li>"
 )
 
 
@@ -147,6 +147,13 @@ def test_numbers_in_the_text_on_the_stabilized_rule():
         assert promised[2] == pytest.approx(point["kappa"], abs=0.0051), setting
 
 
+def test_gravity_decides_where_truncated_runs_differ():
+    """As the text says: among the largest weights only if there is much gravity."""
+    points = {point["gravity"]: point["words"] for point in make.loaded("grid")["truncated"]}
+    assert {share for _, _, share in points[0.001]} == {1}
+    assert min(share for _, _, share in points[0.01]) < 0.8
+
+
 def test_the_grid_has_every_setting():
     grid = make.loaded("grid")
     for curve, points in make.settings().items():
@@ -154,7 +161,7 @@ def test_the_grid_has_every_setting():
         assert found == points
         for point in grid[curve]:
             assert len(point["nonzeros"]) == len(point["error"]) == make.RUNS
-            assert len(point["words"]) == min(make.SHOWN, len(point["words"]))
+            assert 5 <= len(point["words"]) <= make.SHOWN
             assert point["kappa"] is not None
 
 
@@ -233,7 +240,9 @@ class Opened:
 def readout(panel: Any) -> list[float]:
     """Return the numbers that a panel shows, after the next frame."""
     panel.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-    return [float(text.replace(",", "")) for text in panel.locator(".ti-readout b").all_inner_texts()]
+    return [
+        float(text.replace(",", "")) for text in panel.locator(".ti-readout b").all_inner_texts()
+    ]
 
 
 TOO_WIDE = """(width) => [...document.querySelectorAll("*")].filter(

@@ -29,7 +29,8 @@ globalThis.thresher_draw = (() => {
    * spec: `says`, what the picture shows, in words; `height`; the axes `x` and `y`, each
    * { from, to, label, ticks: [[value, text]], log }; and what is drawn, from the back:
    * `bands`: { points: [[x, low, high]], look }, `lines`: { points: [[x, y]], look },
-   * `marks`: { at, look } (upright lines), `rug`: values of x, `dots`: { x, y, low, high, look, says }.
+   * `marks`: { at, look } (upright lines), `rug`: values of x,
+   * `dots`: { x, y, low, high, look }, with a whisker from low to high.
    * A look is a class of interactive.css.
    */
   function chart(figure, spec) {
@@ -56,7 +57,8 @@ globalThis.thresher_draw = (() => {
     for (const { points, look } of spec.bands ?? []) {
       const upper = points.map(([a, , high]) => [a, high]);
       const lower = points.map(([a, low]) => [a, low]).reverse();
-      svg.append(element("path", { class: look, d: `${path([...upper, ...lower], x, y).join("")}Z` }));
+      const d = `${path([...upper, ...lower], x, y).join("")}Z`;
+      svg.append(element("path", { class: look, d }));
     }
     for (const { at, look } of spec.marks ?? []) {
       const line = { x1: x(at), x2: x(at), y1: SPACE.top, y2: height - SPACE.bottom };
@@ -70,14 +72,13 @@ globalThis.thresher_draw = (() => {
       const d = spec.rug.map((value) => `M${x(value).toFixed(1)} ${foot}v-7`).join("");
       svg.append(element("path", { class: "ti-rug", d }));
     }
-    for (const { x: a, y: b, low, high, look, says } of spec.dots ?? []) {
+    for (const { x: a, y: b, low, high, look } of spec.dots ?? []) {
       if (low !== undefined) {
         const whisker = { x1: x(a), x2: x(a), y1: y(low), y2: y(high) };
         svg.append(element("line", { class: `${look} ti-whisker`, ...whisker }));
       }
-      const dot = element("circle", { class: look, cx: x(a), cy: y(b), r: low === undefined ? 3 : 6 });
-      if (says) dot.append(element("title", {}, says));
-      svg.append(dot);
+      const r = low === undefined ? 3 : 6;
+      svg.append(element("circle", { class: look, cx: x(a), cy: y(b), r }));
     }
   }
 
@@ -91,12 +92,14 @@ globalThis.thresher_draw = (() => {
       found.push(element("text", place, text));
     }
     for (const [value, text] of spec.x.ticks) {
-      found.push(element("line", { class: "ti-grid", x1: x(value), x2: x(value), y1: foot, y2: foot + 4 }));
+      const line = { x1: x(value), x2: x(value), y1: foot, y2: foot + 4 };
+      found.push(element("line", { class: "ti-grid", ...line }));
       const inside = Math.min(x(value), width - 4 * text.length); // half of the text's width
       found.push(element("text", { x: inside, y: foot + 17, "text-anchor": "middle" }, text));
     }
     const middle = (SPACE.left + width - SPACE.right) / 2;
-    found.push(element("text", { x: middle, y: height - 4, "text-anchor": "middle" }, spec.x.label));
+    const place = { x: middle, y: height - 4, "text-anchor": "middle" };
+    found.push(element("text", place, spec.x.label));
     return found;
   }
 

@@ -85,13 +85,13 @@
           scale,
           look: weight > 0 ? "ti-mac" : "ti-pc",
         },
-        `${Math.round(10 * share)} of 10`,
+        `${Math.round(10 * share)} / 10`,
         probability === undefined ? "–" : probability.toFixed(2),
       ]),
     );
   }
 
-  const TENS = [1, 10, 100, 1000].map((n) => [n, grouped(n)]);
+  const TENS = [10, 100, 1000].map((n) => [n, grouped(n)]);
   const MANY = [10, 100, 1000, 10000].map((n) => [n, grouped(n)]);
 
   function drawPoints(figure, rule, point, { of, range, axis, says }) {
@@ -100,7 +100,7 @@
     chart(figure, {
       says,
       height: 220,
-      x: { from: 4, to: words.length, log: true, ticks: TENS.slice(1), label: "words with a weight" },
+      x: { from: 4, to: words.length, log: true, ticks: TENS, label: "words with a weight" },
       y: axis,
       lines: [{ points: grid.truncated.map((p) => [p.size, of(p)]), look: "ti-plain" }],
       dots: [...shown, now],

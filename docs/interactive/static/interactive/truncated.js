@@ -10,8 +10,9 @@
 
   const [RATE, PASSES, SHOWN] = [1, 10, 20];
   const ENDLESS = "none";
-  const decades = [1e-5, 1e-4, 1e-3, 1e-2];
-  const gravities = decades.flatMap((ten) => [1, 1.5, 2, 3, 5, 7].map((n) => Number((n * ten).toPrecision(2))));
+  const gravities = [1e-5, 1e-4, 1e-3, 1e-2].flatMap((ten) =>
+    [1, 1.5, 2, 3, 5, 7].map((n) => Number((n * ten).toPrecision(2))),
+  );
   const CHOICES = {
     gravity: [0, ...gravities.filter((g) => g <= 0.03)].map((g) => [g, plain(g)]),
     period: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((K) => [K, grouped(K)]),
@@ -56,7 +57,8 @@
     part("error").textContent = last.error.toFixed(1);
     announced(
       part("announced"),
-      `${grouped(last.nonzeros)} of ${grouped(words.length)} words have a weight, ${share} percent. ` +
+      `${grouped(last.nonzeros)} of ${grouped(words.length)} words have a weight, ` +
+        `${share} percent. ` +
         `The test error is ${last.error.toFixed(1)} percent.`,
     );
     drawSteps(trace, last);
@@ -104,6 +106,17 @@
     });
   }
 
+  function meaning(amount, ceiling) {
+    if (amount === 0) return "Gravity is 0: weights are not shrunk, this is plain SGD.";
+    if (amount >= ceiling) {
+      return "η K g is at least θ: weights up to θ become 0, larger ones stay. This is rounding.";
+    }
+    if (ceiling === Infinity) {
+      return "There is no ceiling: all weights are shrunk, as by an l1 penalty.";
+    }
+    return "Weights up to θ are shrunk, larger ones stay.";
+  }
+
   function drawShrinkage({ gravity, period, ceiling }, w) {
     const amount = RATE * period * gravity;
     const wanted = Math.max(2 * amount, ceiling === Infinity ? 0 : 1.5 * ceiling, 0.1);
@@ -113,19 +126,14 @@
     for (const edge of edges.filter((v) => Math.abs(v) <= to).sort((a, b) => a - b)) {
       // on both sides of the jump at the ceiling
       const beside = to * 1e-6;
-      for (const v of [edge - beside, edge, edge + beside]) points.push([v, shrunk(v, amount, ceiling)]);
+      for (const v of [edge - beside, edge, edge + beside]) {
+        points.push([v, shrunk(v, amount, ceiling)]);
+      }
     }
     const sides = [-to, -to / 2, 0, to / 2, to].map((v) => [v, short(v).replace("-", "−")]);
-    const rounds = amount >= ceiling;
-    part("amount").textContent = `η K g = ${RATE} × ${grouped(period)} × ${plain(gravity)} = ${short(amount)}`;
-    part("rounds").textContent =
-      amount === 0
-        ? "Gravity is 0: weights are not shrunk, this is plain SGD."
-        : rounds
-          ? "η K g is at least θ: every weight up to θ becomes 0, larger ones stay. This is rounding."
-          : ceiling === Infinity
-            ? "There is no ceiling: all weights are shrunk, as by an l1 penalty."
-            : "Weights up to θ are shrunk, larger ones stay.";
+    const factors = `${RATE} × ${grouped(period)} × ${plain(gravity)}`;
+    part("amount").textContent = `η K g = ${factors} = ${short(amount)}`;
+    part("meaning").textContent = meaning(amount, ceiling);
     chart(part("chart-shrinkage"), {
       says: `Truncation takes ${short(amount)} from a weight of at most ${ceiling}`,
       height: 230,
