@@ -38,7 +38,10 @@ BAD = [
     (GOOD + "1 1:1e999\n", "3:5: expected a number below 1.8e308; found \"1e999\""),
     (GOOD + "1 1:1e39\n", "3:5: expected a number below 3.4e38; found \"1e39\""),
     (GOOD + f"1 {2**64}:1\n", "3:3: expected an index below 2^64; found \"1844674407370955161"),
-    (GOOD + "1 0:1\n", "3:3: expected an index from 1 on (from 0: zero_based=True, --zero-based); found \"0:1\""),
+    (
+        GOOD + "1 0:1\n",
+        "3:3: expected an index from 1 on (from 0: zero_based=True, --zero-based); found \"0:1\"",
+    ),
     (GOOD * 3 + "-1 2:", "7:6: expected a finite number; found the end of the line"),
     (GOOD + "x 1:1\n", "3:1: expected a label; found \"x\""),
     (GOOD + "nan 1:1\n", "3:1: expected a label; found \"nan\""),

@@ -303,7 +303,8 @@ class Svmlight final : public Parser {
     const Number status = parse_whole(p, index);
     if (status == Number::none) return fail(first, "index:value");
     if (status == Number::too_large) return fail(first, "an index below 2^64");
-    if (index < base_) return fail(first, "an index from 1 on (from 0: zero_based=True, --zero-based)");
+    if (index < base_)
+      return fail(first, "an index from 1 on (from 0: zero_based=True, --zero-based)");
     if (*p != ':') return fail(p, "':' after the index");
     const char* const begin = ++p;
     switch (parse_double(p, value)) {
