@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="the notebooks draw with matplotlib")
+plt = pytest.importorskip("matplotlib.pyplot", reason="the notebooks draw with matplotlib")
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
@@ -32,6 +32,7 @@ def test_the_index_lists_all_notebooks():
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_prints_what_is_stored(name, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    plt.close("all")  # pictures that other tests left open
     notebook = json.loads((FOLDER / f"{name}.ipynb").read_text())
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

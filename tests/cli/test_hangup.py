@@ -11,6 +11,15 @@ import pytest
 from support.files import THRESHER, called, svmlight
 from support.slices import sliced
 
+
+@pytest.fixture(autouse=True)
+def hangup_is_not_ignored():
+    """Commands do what they do without nohup, even if the tests run under it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 ROWS = "1 1:1 2:0.5\n-1 2:1\n" * 200_000
 
 

@@ -331,6 +331,7 @@ def test_numbers_of_narrow_axes_do_not_overlap():
 def test_the_documentation_shows_every_display_and_every_image():
     page = (DOCS / "plots.md").read_text()
     shown = re.findall(r"\]\(plots/(\S+\.png)\)", page)
+    shown += re.findall(r"\]\(docs/plots/(\S+\.png)\)", (DOCS.parent / "README.md").read_text())
     assert sorted(shown) == sorted(path.name for path in (DOCS / "plots").glob("*.png"))
     for name in thresher.plots.__all__:
         assert f"## {name}: " in page

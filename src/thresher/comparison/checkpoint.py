@@ -102,8 +102,9 @@ class ComparisonCheckpoint:
 
 
 def _bits() -> dict[str, int]:
-    """Return the behaviours that comparisons depend on; their rows have no weights."""
-    return {name: number for name, number in BITS.items() if name != "weights"} | RULE_BITS
+    """Return the behaviours that comparisons depend on."""
+    unused = ("validation", "weights")
+    return {name: number for name, number in BITS.items() if name not in unused} | RULE_BITS
 
 
 def _check(entry: Mapping[str, Any]) -> None:

@@ -199,7 +199,7 @@ class ComparisonRows:
         if self.weights is None:
             return float(np.sum(values) / X.shape[0])
         each = np.repeat(self.weights, np.diff(X.indptr)) if sp.issparse(X) else self.weights
-        total = float(np.sum(values * each if sp.issparse(X) else each @ values))
+        total = float(np.sum(values * (each if sp.issparse(X) else each[:, np.newaxis])))
         return total / float(self.weights.sum())
 
     def _targets(self, output: int) -> NDArray[np.float64]:

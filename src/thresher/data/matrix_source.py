@@ -130,7 +130,7 @@ class MatrixBlock(LabelArray):
                 part = type(part)((ones, part.indices, part.indptr), shape=part.shape)
                 found.append(part @ by_column)
             else:
-                found.append((part != 0) @ by_column)
+                found.append(np.where(part != 0, by_column, 0.0).sum(axis=1))
         return np.concatenate(found)
 
     def take(self, rows: NDArray[np.int64]) -> _core.Batch:

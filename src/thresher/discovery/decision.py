@@ -22,6 +22,7 @@ from thresher.discovery.sums import EvidenceSums
 from thresher.errors import ParameterError
 from thresher.model.model import Model, Output
 from thresher.printable import printable
+from thresher.sums import dot
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
@@ -224,9 +225,10 @@ class Decision:
         keys = self.selected_keys
         offsets = getattr(source, "offsets", None)  # of centred columns
         means = np.zeros(len(keys)) if offsets is None else offsets[keys.astype(np.intp)]
+        fits = zip(fit.weights, fit.intercepts, strict=True)
         outputs = [
-            Output(keys[weights != 0], weights[weights != 0], float(intercept - weights @ means))
-            for weights, intercept in zip(fit.weights, fit.intercepts, strict=True)
+            Output(keys[w != 0], w[w != 0], float(intercept) - dot(w, means))
+            for w, intercept in fits
         ]
         return Model.of(
             outputs,

@@ -6,6 +6,7 @@ the memory, so the C++ core would not be faster.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,7 @@ from thresher.estimators.documentation import documented
 from thresher.estimators.solvers import MatrixEstimator, output
 from thresher.estimators.tasks import LinearRegressor
 from thresher.model.model import Progress
+from thresher.sums import dot
 from thresher.training.first_rows import warn_of_columns
 from thresher.training.run_options import RunOptions
 from thresher.training.solver_run import SolverRun, State
@@ -115,7 +117,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
         residual = problem.residual(w, b)
         if not psi:
             with np.errstate(over="ignore"):
-                psi.append(0.5 * float(residual @ residual))
+                psi.append(0.5 * dot(residual, residual))
         if not np.isfinite(psi[0]):
             raise ValueError("y is too large: the sum of its squares overflows")
 
@@ -127,7 +129,7 @@ class HardThresholdRegressor(LinearRegressor, MatrixEstimator):
                 slope, slope_b = problem.slopes(residual)
                 w, b = keep_largest(w + step * slope, kept), b + step * slope_b
                 residual = problem.residual(w, b)
-                psi.append(0.5 * float(residual @ residual))
+                psi.append(0.5 * dot(residual, residual))
             if not (np.isfinite(psi[-1]) and np.isfinite(w).all()):
                 raise self._too_long(problem, step, psi)
             self._record(solving, evaluation, psi[-1] / problem.total, step, [w], [b], scale)
@@ -181,7 +183,7 @@ class LeastSquares:
         _check_values(X)
         self.X = X.astype(np.float64, copy=False)
         self.root = np.ones(X.shape[0]) if weights is None else np.sqrt(weights)
-        self.total = float(self.root @ self.root)  # S, the sum of the sample weights
+        self.total = dot(self.root, self.root)  # S, the sum of the sample weights
         if self.total == 0:
             raise ValueError("the sample weights must have a sum above 0")
         self.target = self.root * y
@@ -213,12 +215,21 @@ class LeastSquares:
             raise ValueError("X is too large: sums of its squares overflow")
         if width <= 16:
             gram = np.column_stack([product(column) for column in np.eye(width)])
-            return _MARGIN * float(np.linalg.eigvalsh(gram)[-1])
+            return _rounded_up(_MARGIN * float(np.linalg.eigvalsh(gram)[-1]))
         if not image.any():
             return 0.0
         gram = LinearOperator((width, width), matvec=product, dtype=np.float64)
         found = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)
-        return _MARGIN * float(found[0])
+        return _rounded_up(_MARGIN * float(found[0]))
+
+
+def _rounded_up(size: float) -> float:
+    """Return a number of 12 bits, at least `size`.
+
+    The last bits of eigenvalues depend on LAPACK, and so on the processor. A step must not.
+    """
+    mantissa, exponent = math.frexp(size)
+    return math.ldexp(math.ceil(math.ldexp(mantissa, 12)), exponent - 12)
 
 
 def keep_largest(v: Vector, s: int) -> Vector:

@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from thresher.data.arrays import is_sparse
 from thresher.model.links import label_probabilities, probabilities
+from thresher.sums import dot
 
 Array = NDArray[np.float64]
 
@@ -126,7 +127,7 @@ def mean_and_error(values: Array, weights: Array) -> tuple[float, float]:
     if not total > 0:
         return math.nan, math.nan
     share = weights / total
-    mean = float(share @ values)
+    mean = dot(share, values)
     count = int(np.count_nonzero(weights))
     with np.errstate(over="ignore", invalid="ignore"):
         spread = float(np.sqrt(np.sum((share * (values - mean)) ** 2)))
@@ -145,6 +146,6 @@ def sd_of(y: Array, weights: Array) -> float:
     if not total > 0:
         return 1.0
     share = weights / total
-    mean = float(share @ (y / top))
-    found = top * float(np.sqrt(share @ (y / top - mean) ** 2))
+    mean = dot(share, y / top)
+    found = top * math.sqrt(dot(share, (y / top - mean) ** 2))
     return found if found > 1e-12 * top else 1.0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from thresher.data.arrays import is_sparse, nonzeros
 from thresher.model.model import Output
 from thresher.preprocessing import UnitVarianceScaler
+from thresher.sums import dot
 
 DENSE = 0.25  # share of stored values from which a sparse matrix is scaled as an array
 _MOST_CELLS = 1 << 26  # but at most this many values
@@ -95,7 +96,7 @@ class ColumnScale:
         for output in estimator.state_.learned():
             columns = output.keys.astype(np.intp)
             weights = output.weights / self.scale[columns]
-            shift = 0.0 if self.centre is None else float(self.centre[columns] @ weights)
+            shift = 0.0 if self.centre is None else dot(self.centre[columns], weights)
             kept = weights != 0  # a weight may be too small for a number
             outputs.append(
                 output._replace(

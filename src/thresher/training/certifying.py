@@ -20,6 +20,7 @@ from thresher.certificates import (
 )
 from thresher.data.matrix_source import MatrixSource
 from thresher.rules import core_args
+from thresher.sums import dot
 from thresher.training.separate_outputs import SeparateOutputs
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def norm(learner: _core.Learner, params: Mapping[str, Any], unit_weights: bool) 
         eta=params["eta0"],
         margin=params["margin"],
         radius=math.sqrt(facts["squared_radius"]),
-        weights_norm2=float(weights @ weights) + learner.intercept() ** 2,
+        weights_norm2=dot(weights, weights) + learner.intercept() ** 2,
         least_eps=facts["least_shrinkage"] or None,
         unit=2.0**-24 if params["dtype"] == "float32" else 2.0**-53,
         unit_weights=unit_weights,
@@ -101,7 +102,7 @@ def _of_output(
     consistent, gap = found
     if consistent:
         weights = learner.weights()[1]
-        gap /= math.hypot(float(np.linalg.norm(weights)), learner.intercept()) or 1.0
+        gap /= math.sqrt(dot(weights, weights) + learner.intercept() ** 2) or 1.0
     same_order = trainer.plan.shuffle in ("once", False)
     return (
         mistakes_at(
@@ -228,7 +229,7 @@ def _regret(
                 pull_sum=facts["pull_sum"],
                 gravity_sum=facts["gravity_sum"],
                 comparator_loss_sum=loss_sum,
-                comparator_norm2=scale * (float(weights @ weights) + b**2),
+                comparator_norm2=scale * (dot(weights, weights) + b**2),
                 comparator_l1=scale * float(np.abs(weights).sum()),
                 epsilon=core_args.epsilon_of(trainer.plan.rule, params),
                 fit_intercept=params["fit_intercept"],
@@ -252,8 +253,8 @@ def _comparator_losses(trainer: Trainer) -> list[tuple[float, float]]:
         targets, visits = plan.labels.targets(block), _visits(trainer, block.rows)
         for output, learner in enumerate(trainer.outputs):
             labels, (final, zero) = targets[output], found[output]
-            final += float(visits @ plan.losses(learner.predict(block.batch), labels))
-            zero += float(visits @ plan.losses(np.zeros(block.rows), labels))
+            final += dot(visits, plan.losses(learner.predict(block.batch), labels))
+            zero += dot(visits, plan.losses(np.zeros(block.rows), labels))
             found[output] = final, zero
     return found
 

@@ -12,6 +12,7 @@ from thresher import _core
 from thresher.data.targets import Losses, Targets
 from thresher.model.model import Model, Output
 from thresher.model.predict import learners_of
+from thresher.sums import dot
 
 if TYPE_CHECKING:
     from thresher.training.plan import TrainingPlan
@@ -40,4 +41,4 @@ class KeptWeights:
         """Return the weighted sum over rows of the mean loss over outputs."""
         raw = np.column_stack([learner.predict(batch) for learner in self._learners])
         found = targets.row_losses(raw, losses)
-        return float(found.sum() if weights is None else found @ weights)
+        return float(found.sum()) if weights is None else dot(found, weights)

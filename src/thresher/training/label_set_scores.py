@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.targets import Targets
 from thresher.losses import LOSSES
+from thresher.sums import dot
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +77,7 @@ def exact_terms(raw: Floats, true: TrueSets, w: Floats, _: int) -> list[Any]:
 def f1_terms(raw: Floats, true: TrueSets, w: Floats, _: int) -> list[Any]:
     """Return sums for micro-F1: correct labels, predicted labels and true labels."""
     found, hits = _predicted(raw, true)
-    return [w @ hits, w @ found.sum(axis=1), w @ np.diff(true.starts)]
+    return [dot(w, hits), dot(w, found.sum(axis=1)), dot(w, np.diff(true.starts))]
 
 
 def f1_micro(sums: Any) -> Any:
@@ -94,7 +95,7 @@ def loss_terms(raw: Floats, true: TrueSets, w: Floats, _: int) -> list[Any]:
     sums += np.bincount(
         rows, _losses(true.loss, own, 1.0) - _losses(true.loss, own, low), len(true)
     )
-    return [-(w @ sums), w.sum() * outputs]
+    return [-dot(w, sums), w.sum() * outputs]
 
 
 def _losses(loss: str, raw: Floats, target: float) -> Floats:

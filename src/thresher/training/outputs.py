@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.targets import Losses, Targets
 from thresher.model.model import Output
+from thresher.sums import dot
 from thresher.training.target_scale import TargetScale
 
 _CELLS = 1 << 22  # predictions in memory at a time
@@ -126,5 +127,5 @@ class Outputs(ABC):
             last = min(first + step, targets.rows)
             rows = None if last - first == targets.rows else np.arange(first, last)
             found = targets.row_losses(self.predict(batch, average, rows), losses, first)
-            total += float(found.sum() if weights is None else found @ weights[first:last])
+            total += float(found.sum()) if weights is None else dot(found, weights[first:last])
         return total

@@ -23,6 +23,7 @@ from thresher.data.targets import Targets
 from thresher.losses import LOSSES
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
+from thresher.sums import dot
 from thresher.training.first_rows import norm_of
 from thresher.training.kept_rows import KeptRows
 from thresher.training.lanes import Lane, LaneTeam
@@ -311,7 +312,7 @@ class _Candidates:
         """Return the weighted sum of losses; inf if a prediction is not finite."""
         if not np.isfinite(raw).all():
             return np.inf
-        return float(self.plan.losses(np.ascontiguousarray(raw), targets) @ weights)
+        return dot(self.plan.losses(np.ascontiguousarray(raw), targets), weights)
 
     def output(self, number: int) -> Output:
         """Return the weights that were learned from all rows with a penalty."""
@@ -365,7 +366,7 @@ def _largest_penalty(
     if not total > 0:
         return 0.0
     if plan.params.get("fit_intercept", True):
-        slopes -= float(slopes @ weights) / total
+        slopes -= dot(slopes, weights) / total
     largest = float(np.abs(rows.sums(slopes * weights)).max(initial=0.0))
     spec = RULES[rule]
     unit = scale if spec.penalty_unit == "gradients" else spec.penalty_reach / total

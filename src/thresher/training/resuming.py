@@ -61,8 +61,8 @@ def identity(trainer: Trainer) -> dict[str, Any]:
 
 
 def _bits(trainer: Trainer, weighted: bool) -> dict[str, int]:
-    plan = trainer.plan
-    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named, weighted)
+    plan, validated = trainer.plan, trainer.valid is not None
+    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named, weighted, validated)
 
 
 def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:

@@ -14,6 +14,7 @@ from thresher.data.targets import Losses, Targets
 from thresher.losses import LOSSES
 from thresher.model.model import Output
 from thresher.rules import RULES, core_args
+from thresher.sums import dot
 from thresher.threads import threads_of
 from thresher.training.in_threads import in_threads
 from thresher.training.outputs import Order, Outputs, Paused
@@ -172,7 +173,7 @@ class SeparateOutputs(Outputs):
         for learner, target in zip(self.learners, targets, strict=True):
             raw = learner.predict(batch, average)
             found = losses(raw if self.scale is None else self.scale.restored(raw), target)
-            total += float(found.sum() if weights is None else found @ weights)
+            total += float(found.sum()) if weights is None else dot(found, weights)
         return total / len(self)
 
     def losses(self, losses: Losses) -> Losses:

@@ -10,6 +10,7 @@ import numpy as np
 from thresher.data.scaled import ScaledSource
 from thresher.errors import ParameterError, setting
 from thresher.model.model import Output
+from thresher.sums import dot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +54,7 @@ def unscaled(state: FittedState, source: Any) -> FittedState:
         with np.errstate(over="ignore", under="ignore"):
             weights = output.weights.astype(np.float64) / source.scales.of(output.keys)
         kept = weights != 0  # a weight may be too small for a number
-        shift = float(source.scales.centres_of(output.keys) @ weights)
+        shift = dot(source.scales.centres_of(output.keys), weights)
         outputs.append(Output(output.keys[kept], weights[kept], output.intercept - shift))
     extras = {name: fact for name, fact in state.all_extras().items() if name != "certificates"}
     refit = state.refit
