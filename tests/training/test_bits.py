@@ -95,9 +95,7 @@ def test_a_checkpoint_has_the_numbers_of_its_run(monkeypatch):
         resumed("named")
     path.write_bytes(content)
     assert refusal(path, "ftrl", 2, 1, thresher.__version__) in resumed("named", code=1)
-    assert checkpoints.read(path).about["bits"] == (
-        bits_of("ftrl", False, named=True, validated="--valid" in began) | {"ftrl": 2}
-    )
+    assert checkpoints.read(path).about["bits"] == bits_of("ftrl", False, named=True) | {"ftrl": 2}
 
 
 @pytest.mark.usefixtures("folder")
@@ -114,7 +112,7 @@ def test_a_comparison_of_a_version_with_other_results_is_refused(monkeypatch):
     monkeypatch.setattr("thresher.comparison.run.__version__", "0.9.0")  # with the same numbers
     make.of_comparison()
     kept = json.loads(Path("compare.json").read_text())["bits"]
-    assert kept.keys() == BITS.keys() - {"validation", "weights"}
+    assert kept.keys() == BITS.keys() - {"weights"}  # a comparison ignores weights
 
 
 def test_the_numbers_are_part_of_the_digest():

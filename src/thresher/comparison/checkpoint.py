@@ -103,8 +103,7 @@ class ComparisonCheckpoint:
 
 def _bits() -> dict[str, int]:
     """Return the behaviours that comparisons depend on."""
-    unused = ("validation", "weights")
-    return {name: number for name, number in BITS.items() if name not in unused} | RULE_BITS
+    return {name: number for name, number in BITS.items() if name != "weights"} | RULE_BITS
 
 
 def _check(entry: Mapping[str, Any]) -> None:

@@ -23,7 +23,6 @@ BITS: dict[str, int] = {
     "summation": 1,  # the order in which products of a row, and losses of rows, are added
     "defaults": 1,  # the values of "auto"
     "comparison": 1,  # how a comparison splits rows and chooses parameters
-    "validation": 2,  # how losses of validation rows are added; 1: as BLAS did, by processor
     "weights": 2,  # what the weight of a row means; 1: one step, times the weight
 }
 RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values have changed
@@ -35,11 +34,7 @@ RULE_BITS: dict[str, int] = {  # rules whose steps, state or automatic values ha
 
 
 def bits_of(
-    rule: str,
-    shuffle: bool,
-    named: bool = False,
-    weighted: bool = False,
-    validated: bool = False,
+    rule: str, shuffle: bool, named: bool = False, weighted: bool = False
 ) -> dict[str, int]:
     """Return the behaviours that a run depends on, with their numbers.
 
@@ -53,8 +48,6 @@ def bits_of(
         Whether features have names.
     weighted : bool
         Whether rows have weights other than 1.
-    validated : bool
-        Whether there are validation rows.
 
     Examples
     --------
@@ -64,7 +57,6 @@ def bits_of(
     names = ["summation", "defaults"]
     names += ["shuffling"] if shuffle else []
     names += ["hashing"] if named else []
-    names += ["validation"] if validated else []
     names += ["weights"] if weighted and RULES[rule].repeats_rows else []
     return {name: BITS[name] for name in names} | {rule: RULE_BITS.get(rule, FIRST)}
 

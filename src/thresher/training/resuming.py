@@ -60,9 +60,9 @@ def identity(trainer: Trainer) -> dict[str, Any]:
     return found
 
 
-def _bits(trainer: Trainer, weighted: bool, validated: bool) -> dict[str, int]:
+def _bits(trainer: Trainer, weighted: bool) -> dict[str, int]:
     plan = trainer.plan
-    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named, weighted, validated)
+    return bits_of(plan.rule, plan.shuffle is not False, trainer.source.named, weighted)
 
 
 def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
@@ -78,7 +78,7 @@ def checkpoint_of(trainer: Trainer) -> TrainingCheckpoint:
     }
     about = {
         "options": identity(t),
-        "bits": _bits(t, not t.unit_weights, t.valid is not None),
+        "bits": _bits(t, not t.unit_weights),
         "source": t.source.facts(),
         "learning": learning,
         "standardised": t.plan.standardised,
@@ -122,9 +122,7 @@ def resume(trainer: Trainer) -> bool:
         )
     # Version 0.1.0 did not write `course`: of weights, only those of classes are known.
     unit = about.get("course", {"unit_weights": t.requested.get("class_weight") is None})
-    validated = about["options"].get("validation") is not None
-    bits = _bits(t, not unit["unit_weights"], validated)
-    check_bits(about.get("bits"), bits, path, saved.version)
+    check_bits(about.get("bits"), _bits(t, not unit["unit_weights"]), path, saved.version)
     chosen = t.requested.get("random_state") is not None or t.options.seed is not None
     if not chosen and "seed" in about["options"]:
         t.plan = replace(t.plan, seed=about["options"]["seed"])  # none was given: use the saved one
