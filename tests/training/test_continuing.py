@@ -110,3 +110,24 @@ def test_why_training_cannot_continue() -> None:
     state = FittedState("ftrl", {}, {}, None, 5, final=True)
     with pytest.raises(ParameterError, match="because it was trained with scaled columns, on a"):
         thresher.FTRLRegressor().take(state).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ["OnePassClassifier", "FTRLClassifier"])
+def test_numbered_rows_do_not_follow_named_ones(tmp_path: Path, estimator: str) -> None:
+    rows: list[dict[str, Any]] = [{"age": 3.0, "colour": "red"}, {"age": 1.0, "colour": "blue"}]
+    learner = getattr(thresher, estimator)()
+    learner.partial_fit(rows * 20, [1, 0] * 20, classes=[0, 1])
+    (tmp_path / "rows.svm").write_text("1 1:2\n0 2:1\n")
+    with pytest.raises(ParameterError, match="have numbers, and those of the model have names"):
+        learner.partial_fit(thresher.scan(tmp_path / "rows.svm"))
+    learner.model_.save(tmp_path / "a.thresher")
+    assert thresher.load(tmp_path / "a.thresher").n_features == 2**64
+
+
+def test_folded_rows_after_named_ones_do_not_make_the_model_narrower(tmp_path: Path) -> None:
+    (tmp_path / "rows.vw").write_text("1 |a red |b x:2\n0 |a blue |b x:1\n" * 20)
+    learner = thresher.FTRLClassifier(store="hashed")
+    learner.partial_fit(thresher.scan(tmp_path / "rows.vw"), classes=[0, 1])
+    learner.partial_fit(thresher.scan(tmp_path / "rows.vw", bits=10))
+    learner.model_.save(tmp_path / "a.thresher")
+    assert thresher.load(tmp_path / "a.thresher").n_features == 2**64
