@@ -23,9 +23,8 @@ from thresher.atomic import clear_leftovers, make_folder
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError, setting
 from thresher.model.model import Model, load
 from thresher.serving.learn_log import LearnLog, read_log
-from thresher.serving.learn_request import Request, learn, request_of, rows_in
+from thresher.serving.learn_request import Request, learn, rows_in
 from thresher.serving.models import Models, ServedModel
-from thresher.serving.question import Question
 from thresher.serving.refusal import Refusal
 
 log = logging.getLogger("thresher.serving")
@@ -90,22 +89,20 @@ class Learning:
                                  "it is served", parameter="learn")  # fmt: skip
         return cls(models, LearnFolder(os.fspath(path), files[0].path, files[0].now.version, every))
 
-    def submit(self, asked: Question, model: Model) -> Future[tuple[int, int]]:
+    def submit(self, request: Request) -> Future[tuple[int, int]]:
         """Learn rows; the result is their number, and that of all rows learned so far.
 
-        It is there after the rows are on the disk. Rows that cannot be learned are refused here.
+        It is there after the rows are on the disk.
 
         Parameters
         ----------
-        asked : Question
-        model : Model
-            The served one.
+        request : dict
+            As `request_of` returns it.
         """
         if self._closed or self.error:
             raise Refusal(503, self.error or "the server is stopping")
         if not self._thread.is_alive():
             raise Refusal(503, "the learner has stopped")
-        request = request_of(asked, model)
         answer: Future[tuple[int, int]] = Future()
         try:
             self._queue.put_nowait((request, answer))
