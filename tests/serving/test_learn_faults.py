@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 import pytest
 
@@ -79,3 +80,25 @@ def test_a_large_request_is_checked_in_a_thread(begun, tmp_path, monkeypatch):
     assert posted(application, {"rows": ROWS * 1000, "labels": [1, 0] * 1000})[0] == 200
     assert threads == [None]
     asyncio.run(application.stop())
+
+
+def test_rows_after_a_checkpoint_are_kept_if_the_old_files_cannot_be_removed(
+    begun, tmp_path, monkeypatch
+):
+    def fail(path, *args, **options):
+        raise PermissionError(1, "not permitted", path)
+
+    models = Models(begun)
+    learning = Learning.open(models, str(tmp_path), every=0.0)
+    model = models.find(None).model
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", fail)
+        for _ in range(5):
+            learning.submit(request(model)).result(60)
+        learning._folder.every = 1e9  # so that the rows to come are in the log alone
+        learning.submit(request(model)).result(60)
+    learned = learning._estimator.model_.weights.tolist()
+    learning._checkpoint = lambda: None  # a kill instead of a stop
+    learning.close()
+    assert weights(tmp_path, begun) == (learned, 12)
+    assert learning.checkpoints > 0

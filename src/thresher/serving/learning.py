@@ -373,4 +373,12 @@ class LearnFolder:
         for kind in ("log", "checkpoint"):
             for number in self._numbers(kind):
                 if number < self.number:
-                    os.unlink(self._file(kind, number))
+                    self._remove(self._file(kind, number))
+
+    @staticmethod
+    def _remove(path: str) -> None:
+        """Remove a file that is not used any more; if that fails, it stays, and does no harm."""
+        try:
+            os.unlink(path)
+        except OSError as error:
+            log.warning("%s: cannot be removed: %s", path, error.strerror)
