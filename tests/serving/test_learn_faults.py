@@ -13,6 +13,7 @@ from thresher.serving.learn_request import request_of
 from thresher.serving.learning import Learning
 from thresher.serving.models import Models
 from thresher.serving.question import Question
+from thresher.serving.refusal import Refusal
 
 ROWS = [{"colour": "red", "price": 2.0}, {"colour": "blue", "price": 1.0}]
 
@@ -102,3 +103,27 @@ def test_rows_after_a_checkpoint_are_kept_if_the_old_files_cannot_be_removed(
     learning.close()
     assert weights(tmp_path, begun) == (learned, 12)
     assert learning.checkpoints > 0
+
+
+def test_requests_that_wait_are_refused_after_the_learner_has_failed(begun, tmp_path, monkeypatch):
+    models = Models(begun)
+    learning = Learning.open(models, str(tmp_path), every=0.0)
+
+    def fail(*args):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(learning._folder, "checkpoint", fail)
+    monkeypatch.setattr("thresher.serving.learning._GROUP", 1)
+    found, model = [], models.find(None).model
+    waiting = []
+    for _ in range(20):
+        try:
+            waiting.append(learning.submit(request(model)))
+        except Refusal as refusal:
+            found.append(str(refusal))
+    for one in waiting:
+        if error := one.exception(60):
+            found.append(str(error))
+    learning.close()
+    assert found
+    assert all("out of luck" in text for text in found)

@@ -132,13 +132,14 @@ class Learning:
     # ---- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        try:
-            running = True
-            while running:
+        running = True
+        while running:
+            try:
                 running = self._turn()
-        except Exception as error:
-            log.exception("model %s: the learner failed", self.name)
-            self._fail(f"the learner failed: {error}")
+            except Exception as error:
+                log.exception("model %s: the learner failed", self.name)
+                self._fail(f"the learner failed: {error}")
+                running = not self._closed  # the requests that wait are refused in later turns
 
     def _turn(self) -> bool:
         """Do what is to be done now; return whether there will be more."""
@@ -149,13 +150,14 @@ class Learning:
             _refuse(group, self.error)
         if not self.error and self._is_due(last=not running):
             self._checkpoint()
-        if self._fresh and time.monotonic() >= self._next_publish:
+        if self._fresh and not self.error and time.monotonic() >= self._next_publish:
             self._publish()
         return running
 
     def _next_group(self) -> tuple[list[_Waiting], bool]:
         """Return all requests that wait; False: there will be no more."""
-        wait = max(0.0, self._next_publish - time.monotonic()) if self._fresh else 1.0
+        soon = self._fresh and not self.error
+        wait = max(0.0, self._next_publish - time.monotonic()) if soon else 1.0
         group: list[_Waiting] = []
         try:
             item = self._queue.get(timeout=wait)
