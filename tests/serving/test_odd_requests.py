@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from thresher import FTRLClassifier, ParameterError
+from thresher import FTRLClassifier, OnePassClassifier, ParameterError
 from thresher.serving import app
 from thresher.serving.question import json_of
 from thresher.serving.refusal import Refusal
@@ -48,6 +48,16 @@ def test_a_label_that_is_a_whole_number_is_the_class_of_its_value(numbered, labe
     status, answer = asked(numbered, "POST", "/explain", body)
     assert (status, answer["rows"][0]["label"]) == (200, 1.0)
     assert asked(numbered, "POST", "/explain", body.replace(label, b"3"))[0] == 422
+
+
+def test_a_model_that_has_seen_one_class_is_served():
+    learner = OnePassClassifier()
+    for _ in range(3):
+        learner.learn_one({"a": 1.0}, "no")
+    body = b'{"rows": [{"a": 1}], "top": 2, "probability": true}'
+    status, answer = asked(app({"m": learner.model_}), "POST", "/predict", body)
+    assert (status, answer["rows"][0]["probability"]) == (200, {"no": 1.0})
+    assert [one["label"] for one in answer["rows"][0]["top"]] == ["no"]
 
 
 def test_names_of_hosts_are_compared_without_case():

@@ -131,3 +131,25 @@ def test_folded_rows_after_named_ones_do_not_make_the_model_narrower(tmp_path: P
     learner.partial_fit(thresher.scan(tmp_path / "rows.vw", bits=10))
     learner.model_.save(tmp_path / "a.thresher")
     assert thresher.load(tmp_path / "a.thresher").n_features == 2**64
+
+
+@pytest.mark.parametrize("estimator", ["OnePassClassifier", "FTRLClassifier", "AdaGradClassifier"])
+def test_a_model_that_has_seen_one_class_is_kept_and_goes_on(
+    tmp_path: Path, estimator: str
+) -> None:
+    stays, stops = (getattr(thresher, estimator)() for _ in range(2))
+    for learner in (stays, stops):
+        for _ in range(5):
+            learner.learn_one({"a": 1.0, "kind": "u"}, "no")
+    stops.model_.save(tmp_path / "a.thresher", state=True)
+    loaded = thresher.load(tmp_path / "a.thresher")
+    assert loaded.classes.tolist() == ["no"]
+    assert loaded.predict([{"a": 2.0}]).tolist() == ["no"]
+    stops = loaded.estimator()
+    for label in ("yes", "no", "perhaps"):
+        for learner in (stays, stops):
+            learner.learn_one({"a": 1.0, "kind": "v"}, label)
+    one, other = stays.model_, stops.model_
+    assert one.classes.tolist() == other.classes.tolist() == ["no", "perhaps", "yes"]
+    assert one.weights.tolist() == other.weights.tolist()
+    assert one.intercept.tolist() == other.intercept.tolist()

@@ -120,7 +120,9 @@ def _add_classes(
         for answer, row in zip(answers, found.tolist(), strict=True):
             answer["probability"] = {str(label): p for label, p in zip(classes, row, strict=True)}
     if top:
-        each = np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
+        each = decision.reshape(len(decision), -1)
+        if each.shape[1] < count:  # the score is that of the second of two classes
+            each = np.column_stack([-decision, decision])
         order = np.argsort(-each, axis=1, kind="stable")[:, :top]
         for i, (answer, best) in enumerate(zip(answers, order.tolist(), strict=True)):
             answer["top"] = [
