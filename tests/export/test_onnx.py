@@ -53,6 +53,20 @@ def test_probabilities_without_any_class(tmp_path):
     assert np.allclose(found, 1 / 3)
 
 
+@pytest.mark.parametrize("low", [-36.0, -40.0, -400.0, -700.0])
+def test_probabilities_of_scores_that_are_all_low(tmp_path, low):
+    model = made(low - np.arange(3.0)[:, None], 0.0, classes=np.arange(3))
+    X = np.ones((1, 1))
+    found = inferred(model, tmp_path, X)[1]
+    assert np.abs(found - model.predict_proba(X)).max() < 1e-6
+
+
+def test_a_small_probability_of_two_classes(tmp_path):
+    model = made([-60.0], 0.0)
+    found = inferred(model, tmp_path, np.ones((1, 1)))[1]
+    assert np.allclose(found[0, 1], np.exp(-60.0), rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize("loss", ["squared", "absolute", "poisson"])
 def test_losses_of_regressors(tmp_path, loss):
     model = made([0.5, -0.25], loss=loss, classes=None)

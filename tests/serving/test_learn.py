@@ -16,7 +16,7 @@ from support.serving_rows import named_rows
 from thresher import FTRLClassifier, FTRLRegressor, OnePassClassifier, load
 from thresher.data.scan import scan
 from thresher.serving.learn_log import LearnLog, read_log
-from thresher.serving.learn_request import learn
+from thresher.serving.learn_request import learn, request_of
 from thresher.serving.learning import LearnFolder, Learning
 from thresher.serving.models import Models
 from thresher.serving.question import Question
@@ -50,6 +50,10 @@ def requests_of(count, seed=21):
     for i in range(count):
         take = slice(3 * i, 3 * i + 1 + i % 3)
         yield {"rows": rows[take], "labels": labels[take]}
+
+
+def checked(request, model):
+    return request_of(Question(rows=request["rows"], labels=request["labels"]), model, 10_000)
 
 
 def same_bits(one, other):
@@ -258,15 +262,15 @@ def test_requests_that_were_given_up_are_not_learned(begun, tmp_path):
     models = Models(begun)
     model = models.find(None).model
     learning = Learning.open(models, str(tmp_path / "learn"))
-    asked = [Question(rows=one["rows"], labels=one["labels"]) for one in requests_of(200)]
-    answers = [learning.submit(one, model) for one in asked]
+    asked = [checked(one, model) for one in requests_of(200)]
+    answers = [learning.submit(one) for one in asked]
     given_up = [answer.cancel() for answer in answers]
     kept = [answer.result(60)[0] for answer in answers if not answer.cancelled()]
     learning.close()
     assert learning.rows == sum(kept)
     assert len(kept) + sum(given_up) == 200
     with pytest.raises(Refusal, match="stopping"):
-        learning.submit(asked[0], model)
+        learning.submit(asked[0])
     assert restored(begun, tmp_path / "learn")[1] == sum(kept)
 
 
@@ -296,8 +300,7 @@ def test_a_checkpoint_whose_log_cannot_be_made_is_removed(begun, tmp_path, monke
     learning = Learning.open(models, str(tmp_path), every=0.0)
     monkeypatch.setattr(LearnLog, "create", fail)
     for one in requests:
-        asked = Question(rows=one["rows"], labels=one["labels"])
-        learning.submit(asked, models.find(None).model).result(60)
+        learning.submit(checked(one, models.find(None).model)).result(60)
     learning.close()
     assert learning.checkpoints == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "log-00000000.jsonl"]

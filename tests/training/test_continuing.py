@@ -110,3 +110,46 @@ def test_why_training_cannot_continue() -> None:
     state = FittedState("ftrl", {}, {}, None, 5, final=True)
     with pytest.raises(ParameterError, match="because it was trained with scaled columns, on a"):
         thresher.FTRLRegressor().take(state).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ["OnePassClassifier", "FTRLClassifier"])
+def test_numbered_rows_do_not_follow_named_ones(tmp_path: Path, estimator: str) -> None:
+    rows: list[dict[str, Any]] = [{"age": 3.0, "colour": "red"}, {"age": 1.0, "colour": "blue"}]
+    learner = getattr(thresher, estimator)()
+    learner.partial_fit(rows * 20, [1, 0] * 20, classes=[0, 1])
+    (tmp_path / "rows.svm").write_text("1 1:2\n0 2:1\n")
+    with pytest.raises(ParameterError, match="have numbers, and those of the model have names"):
+        learner.partial_fit(thresher.scan(tmp_path / "rows.svm"))
+    learner.model_.save(tmp_path / "a.thresher")
+    assert thresher.load(tmp_path / "a.thresher").n_features == 2**64
+
+
+def test_folded_rows_after_named_ones_do_not_make_the_model_narrower(tmp_path: Path) -> None:
+    (tmp_path / "rows.vw").write_text("1 |a red |b x:2\n0 |a blue |b x:1\n" * 20)
+    learner = thresher.FTRLClassifier(store="hashed")
+    learner.partial_fit(thresher.scan(tmp_path / "rows.vw"), classes=[0, 1])
+    learner.partial_fit(thresher.scan(tmp_path / "rows.vw", bits=10))
+    learner.model_.save(tmp_path / "a.thresher")
+    assert thresher.load(tmp_path / "a.thresher").n_features == 2**64
+
+
+@pytest.mark.parametrize("estimator", ["OnePassClassifier", "FTRLClassifier", "AdaGradClassifier"])
+def test_a_model_that_has_seen_one_class_is_kept_and_goes_on(
+    tmp_path: Path, estimator: str
+) -> None:
+    stays, stops = (getattr(thresher, estimator)() for _ in range(2))
+    for learner in (stays, stops):
+        for _ in range(5):
+            learner.learn_one({"a": 1.0, "kind": "u"}, "no")
+    stops.model_.save(tmp_path / "a.thresher", state=True)
+    loaded = thresher.load(tmp_path / "a.thresher")
+    assert loaded.classes.tolist() == ["no"]
+    assert loaded.predict([{"a": 2.0}]).tolist() == ["no"]
+    stops = loaded.estimator()
+    for label in ("yes", "no", "perhaps"):
+        for learner in (stays, stops):
+            learner.learn_one({"a": 1.0, "kind": "v"}, label)
+    one, other = stays.model_, stops.model_
+    assert one.classes.tolist() == other.classes.tolist() == ["no", "perhaps", "yes"]
+    assert one.weights.tolist() == other.weights.tolist()
+    assert one.intercept.tolist() == other.intercept.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -14,8 +15,67 @@ from thresher.evaluation.text import comparison_lines, evaluation_lines
 from thresher.printable import printable
 
 
+class _Result(Mapping[str, float | None], ABC):
+    """A mapping from the names of metrics to values, with its table, its JSON and its page."""
+
+    @property
+    @abstractmethod
+    def _values(self) -> Mapping[str, Metric]:
+        """The metrics, or their differences."""
+
+    @abstractmethod
+    def _page(self, title: str | None) -> str:
+        """Return the page."""
+
+    @abstractmethod
+    def table(self) -> str:
+        """Return the metrics as text."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON types."""
+
+    def __getitem__(self, name: str) -> float | None:
+        """Return the value, or the difference, of a metric."""
+        return self._values[name].value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __str__(self) -> str:
+        """Return the table."""
+        return self.table()
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON; it has no NaN."""
+        return json.dumps(self.to_dict(), allow_nan=False, default=_plain)
+
+    def report(self, path: str | PathLike[str], title: str | None = None) -> None:
+        """Write a page: one HTML file, which needs no network.
+
+        Parameters
+        ----------
+        path : path
+            The file; it is written atomically.
+        title : str, optional
+        """
+        write_whole(path, self._page(title).encode())
+
+    def _doubts(self) -> dict[str, Any]:
+        """Return intervals, reasons of undefined values, and bounds of errors, by metric."""
+        found = self._values.items()
+        return {
+            "intervals": intervals_of(self._values),
+            "undefined": {name: one.reason for name, one in found if one.value is None},
+            "error_bounds": {name: one.bound for name, one in found if one.bound},
+        }
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Evaluation(Mapping[str, float | None]):
+class Evaluation(_Result):
     """How well a model predicts rows: a mapping from metrics to values.
 
     Made by `thresher.evaluate`. A metric that is undefined has the value None; `metrics` has the
@@ -63,15 +123,9 @@ class Evaluation(Mapping[str, float | None]):
     unknown_labels: int = 0
     about: dict[str, Any] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> float | None:
-        """Return the value of a metric."""
-        return self.metrics[name].value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.metrics)
-
-    def __len__(self) -> int:
-        return len(self.metrics)
+    @property
+    def _values(self) -> Mapping[str, Metric]:
+        return self.metrics
 
     def __repr__(self) -> str:
         """Return a summary in one line."""
@@ -79,10 +133,6 @@ class Evaluation(Mapping[str, float | None]):
             f"{name} {one.value:.4g}" for name, one in self.metrics.items() if one.value is not None
         ]
         return f"<Evaluation: {self.rows:,} rows, {', '.join(shown[:3])}>"
-
-    def __str__(self) -> str:
-        """Return the table."""
-        return self.table()
 
     def table(self) -> str:
         """Return the metrics as text, with their intervals.
@@ -101,9 +151,7 @@ class Evaluation(Mapping[str, float | None]):
             "unknown_labels": self.unknown_labels,
             **({} if self.positive is None else {"positive": self.positive}),
             **{name: one.value for name, one in self.metrics.items()},
-            "intervals": intervals_of(self.metrics),
-            "undefined": {n: one.reason for n, one in self.metrics.items() if one.value is None},
-            "error_bounds": {n: one.bound for n, one in self.metrics.items() if one.bound},
+            **self._doubts(),
             "bootstrap": self.bootstrap,
             **self.tables,
             "remarks": self.remarks,
@@ -122,22 +170,10 @@ class Evaluation(Mapping[str, float | None]):
         """How the intervals were made."""
         return {"replicates": self.replicates, "level": self.level, "seed": self.seed}
 
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON; it has no NaN."""
-        return json.dumps(self.to_dict(), allow_nan=False, default=_plain)
-
-    def report(self, path: str | PathLike[str], title: str | None = None) -> None:
-        """Write a page: one HTML file, which needs no network.
-
-        Parameters
-        ----------
-        path : path
-            The file; it is written atomically.
-        title : str, optional
-        """
+    def _page(self, title: str | None) -> str:
         from thresher.evaluation.page import page_of
 
-        write_whole(path, page_of(self, title).encode())
+        return page_of(self, title)
 
     def _repr_html_(self) -> str:
         """Return a short description for a notebook."""
@@ -147,7 +183,7 @@ class Evaluation(Mapping[str, float | None]):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ModelComparison(Mapping[str, float | None]):
+class ModelComparison(_Result):
     """How two models differ on the same rows: a mapping from metrics to differences.
 
     A difference is the value of the first model minus that of the second. Its interval is that of
@@ -178,23 +214,13 @@ class ModelComparison(Mapping[str, float | None]):
     differences: dict[str, Metric]
     tests: dict[str, dict[str, Any]]
 
-    def __getitem__(self, name: str) -> float | None:
-        """Return the difference of a metric."""
-        return self.differences[name].value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.differences)
-
-    def __len__(self) -> int:
-        return len(self.differences)
+    @property
+    def _values(self) -> Mapping[str, Metric]:
+        return self.differences
 
     def __repr__(self) -> str:
         """Return a summary in one line."""
         return f"<ModelComparison: {self.first.rows:,} rows, {len(self)} metrics>"
-
-    def __str__(self) -> str:
-        """Return the table."""
-        return self.table()
 
     def table(self) -> str:
         """Return the metrics of both models and their differences as text."""
@@ -206,31 +232,15 @@ class ModelComparison(Mapping[str, float | None]):
             "first": self.first.to_dict(),
             "second": self.second.to_dict(),
             "differences": {name: one.value for name, one in self.differences.items()},
-            "intervals": intervals_of(self.differences),
-            "undefined": {
-                n: one.reason for n, one in self.differences.items() if one.value is None
-            },
-            "error_bounds": {n: one.bound for n, one in self.differences.items() if one.bound},
+            **self._doubts(),
             "bootstrap": self.first.bootstrap,
             **self.tests,
         }
 
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON; it has no NaN."""
-        return json.dumps(self.to_dict(), allow_nan=False, default=_plain)
-
-    def report(self, path: str | PathLike[str], title: str | None = None) -> None:
-        """Write a page: one HTML file, which needs no network.
-
-        Parameters
-        ----------
-        path : path
-            The file; it is written atomically.
-        title : str, optional
-        """
+    def _page(self, title: str | None) -> str:
         from thresher.evaluation.page import comparison_page
 
-        write_whole(path, comparison_page(self, title).encode())
+        return comparison_page(self, title)
 
     def _repr_html_(self) -> str:
         """Return a short description for a notebook."""

@@ -21,6 +21,7 @@ __all__ = ["INPUTS", "to_onnx"]
 INPUTS = ("auto", "matrix", "dict")
 _OPSET, _ML_OPSET, _IR = 17, 3, 8  # what onnxruntime reads since 1.13
 _WIDEST = 2**24  # columns of a dense matrix: a row takes 64 MB
+_EXPONENT = 709.0  # exponentials of numbers up to here are finite
 _MOST_WEIGHTS = 2**27  # a file of ONNX has at most 2 GB; a weight takes 8 bytes
 
 
@@ -186,7 +187,7 @@ class _Graph:
     def _linked(self, score: str, loss: str) -> str:
         link, low = LOSSES[loss].link, LOSSES[loss].low
         if link == "sigmoid":
-            return self.add("Sigmoid", [score], "linked")
+            return self._sigmoid(score)
         if link == "identity":
             return score
         ends = (-30.0, 30.0) if link == "exp" else (low, 1.0)
@@ -196,6 +197,20 @@ class _Graph:
             return self.add("Exp", [clipped], "linked")
         self.add("Sub", [clipped, "low"], "above")
         return self.add("Div", ["above", self.constant("range", np.float64(1.0 - low))], "linked")
+
+    def _sigmoid(self, score: str) -> str:
+        """Return 1 / (1 + exp(-score)).
+
+        The Sigmoid of onnxruntime is 0 below -37, so that shares of several classes would be lost.
+        """
+        ends = zip(("least", "most"), (-_EXPONENT, _EXPONENT), strict=True)
+        bounds = [self.constant(name, np.float64(end)) for name, end in ends]
+        self.add("Neg", [score], "negated")
+        self.add("Clip", ["negated", *bounds], "exponent")
+        self.add("Exp", ["exponent"], "odds")
+        unit = self.constant("unit", np.float64(1.0))
+        self.add("Add", ["odds", unit], "more")
+        return self.add("Div", [unit, "more"], "linked")
 
     def _pair(self, share: str) -> str:
         """Return 1 - p and p."""

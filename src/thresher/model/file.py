@@ -267,7 +267,7 @@ def _classes_of(about: Mapping[str, Any], outputs: int) -> NDArray[Any] | None:
     if not all(isinstance(label, str | int | float) for label in classes):
         raise ValueError("its classes are neither numbers nor strings")
     several = outputs > 1 or about["parameters"].get("multilabel")
-    if len(classes) != (outputs if several else 2):
+    if len(classes) not in ((outputs,) if several else (1, 2)):  # 1: no other class was seen yet
         raise ValueError(f"it has {len(classes)} classes and {outputs} outputs")
     lengths = [len(str(one)) for one in classes]
     width, written = np.dtype(kind).itemsize, sum(lengths)

@@ -58,8 +58,10 @@ class Access:
     """
 
     def __init__(self, token: str | None = None, hosts: tuple[str, ...] = ()) -> None:
+        if token is not None and not token.strip():
+            raise ParameterError("the token is empty; None means that no token is needed")
         self._expected = None if token is None else b"bearer " + token.encode()
-        self._hosts = hosts
+        self._hosts = tuple(host.lower() for host in hosts)
 
     def check(self, headers: Mapping[bytes, bytes], open_to_all: bool) -> None:
         """Raise Refusal if a request may not be answered.

@@ -120,7 +120,9 @@ def _add_classes(
         for answer, row in zip(answers, found.tolist(), strict=True):
             answer["probability"] = {str(label): p for label, p in zip(classes, row, strict=True)}
     if top:
-        each = np.column_stack([-decision, decision]) if decision.ndim == 1 else decision
+        each = decision.reshape(len(decision), -1)
+        if each.shape[1] < count:  # the score is that of the second of two classes
+            each = np.column_stack([-decision, decision])
         order = np.argsort(-each, axis=1, kind="stable")[:, :top]
         for i, (answer, best) in enumerate(zip(answers, order.tolist(), strict=True)):
             answer["top"] = [
@@ -146,9 +148,10 @@ def explanations(model: Model, rows: Rows, options: Mapping[str, Any]) -> list[A
     """
     decision = rows.decision(model)
     _check_finite(decision)
-    label, count = options.get("label"), options.get("top") or _EXPLAINED
-    outputs = [_output(model, row, label) for row in decision]
-    sign = _sign(model, label)
+    count = options.get("top") or _EXPLAINED
+    place = _place(model, options.get("label"))
+    outputs = [_output(model, row, place) for row in decision]
+    sign = _sign(model, place)
     predicted = _predicted(model, decision)
     entries, shown = rows.entries(model)
     found = contributions(model, entries, np.array(outputs))
@@ -193,24 +196,33 @@ def _of_output(model: Model, output: int, scores: NDArray[np.float64], sign: flo
     return answer
 
 
-def _sign(model: Model, label: Any) -> float:
+def _place(model: Model, label: Any) -> int | None:
+    """Return the place of a label among the classes; None if no label is asked for."""
+    if label is None:
+        return None
+    if model.classes is None:
+        raise Refusal(422, "label needs a classifier; this model predicts numbers",
+                      option="label")  # fmt: skip
+    classes: list[Any] = model.classes.tolist()
+    words = [str(one) for one in classes]
+    if str(label) in words:
+        return words.index(str(label))
+    if isinstance(label, int | float) and label in classes:  # JSON does not tell 1 from 1.0
+        return classes.index(label)
+    raise Refusal(422, f"the model has no class {str(label)[:80]!r}", option="label")
+
+
+def _sign(model: Model, place: int | None) -> float:
     """Return -1 if the first of two classes is asked for: the score is that of the second."""
-    if label is None or model.classes is None or len(model.intercept) > 1 or model.multilabel:
+    if place is None or model.classes is None or len(model.intercept) > 1 or model.multilabel:
         return 1.0
-    classes = model.classes.tolist()
-    return -1.0 if len(classes) > 1 and str(label) == str(classes[0]) else 1.0
+    return -1.0 if len(model.classes) > 1 and place == 0 else 1.0
 
 
-def _output(model: Model, scores: NDArray[np.float64], label: Any) -> int:
+def _output(model: Model, scores: NDArray[np.float64], place: int | None) -> int:
     """Return the number of the output that is explained."""
     if model.classes is None:
-        if label is not None:
-            raise Refusal(422, "label needs a classifier; this model predicts numbers",
-                          option="label")  # fmt: skip
         return 0
-    if label is None:
+    if place is None:
         return int(np.argmax(scores))
-    words = [str(one) for one in model.classes.tolist()]
-    if str(label) not in words:
-        raise Refusal(422, f"the model has no class {str(label)[:80]!r}", option="label")
-    return words.index(str(label)) if len(model.intercept) > 1 else 0
+    return place if len(model.intercept) > 1 else 0

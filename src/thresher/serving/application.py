@@ -14,6 +14,7 @@ from thresher.serving import metrics as numbers
 from thresher.serving import question as asking
 from thresher.serving.access import Access
 from thresher.serving.answers import explanations, predictions
+from thresher.serving.learn_request import request_of
 from thresher.serving.learning import Learning
 from thresher.serving.limits import Limits
 from thresher.serving.messages import (
@@ -327,9 +328,11 @@ class Application:
 
     async def _learn(self, request: Request) -> Reply:
         assert self.learning is not None
-        asked, _ = await self._question(request, asking.LEARN)
+        asked, body = await self._question(request, asking.LEARN)
         served = self.models.find(asked.options.get("model"))
-        count, total = await asyncio.wrap_future(self.learning.submit(asked, served.model))
+        most = self.limits.rows
+        rows = await self._run(len(body), lambda: request_of(asked, served.model, most))
+        count, total = await asyncio.wrap_future(self.learning.submit(rows))
         self.metrics.add("thresher_rows_learned_total", served.name, count)
         return Reply(200, encoded({"model": served.name, "learned": count, "rows": total}))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.formats import FORMATS
 from thresher.data.text_rows import TextRows, options_for_lines
 from thresher.losses import LOSSES
 from thresher.model.model import Model
@@ -20,7 +21,7 @@ Request = dict[str, Any]
 _LARGEST = 1e6  # weight of a row
 
 
-def request_of(asked: Question, model: Model) -> Request:
+def request_of(asked: Question, model: Model, most: int) -> Request:
     """Return a request whose rows can be learned; refuse it if they cannot.
 
     Parameters
@@ -28,9 +29,11 @@ def request_of(asked: Question, model: Model) -> Request:
     asked : Question
     model : Model
         The model as it is served.
+    most : int
+        Refuse more rows than this.
     """
     if asked.text is not None:
-        return _of_text(asked.text, asked.options.get("format"), model)
+        return _of_text(asked.text, asked.options.get("format"), model, most)
     rows, labels = asked.rows or [], asked.labels
     if not isinstance(rows[0], dict):
         raise Refusal(422, 'rows to learn must be objects {"name": value}, or lines of text')
@@ -71,12 +74,20 @@ def rows_in(request: Request) -> int:
     return int(request["count"]) if "text" in request else len(request["rows"])
 
 
-def _of_text(text: bytes, given: str | None, model: Model) -> Request:
+def _of_text(text: bytes, given: str | None, model: Model, most: int) -> Request:
     try:
         words = text.decode()
     except UnicodeDecodeError as error:
         raise Refusal(400, f"the body is not UTF-8: byte {error.start + 1}") from None
-    lines = TextLines(text, format_of(text, given, model), 2**31, model)
+    lines = TextLines(text, format_of(text, given, model), most, model)
+    own = lines.format == model.parameters.get("format")
+    if model.n_features == 2**64 and not own and not FORMATS[lines.format].named:
+        raise Refusal(
+            422, f"the features of {lines.format} lines have numbers, and those of the model have "
+            "names", option="format",
+        )  # fmt: skip
+    if lines.count > most:
+        raise Refusal(413, f"{lines.count:,} rows; a request may have {most:,}")
     if not lines.count:
         raise Refusal(422, "there are no rows")
     number = 0

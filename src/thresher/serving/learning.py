@@ -23,9 +23,8 @@ from thresher.atomic import clear_leftovers, make_folder
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError, setting
 from thresher.model.model import Model, load
 from thresher.serving.learn_log import LearnLog, read_log
-from thresher.serving.learn_request import Request, learn, request_of, rows_in
+from thresher.serving.learn_request import Request, learn, rows_in
 from thresher.serving.models import Models, ServedModel
-from thresher.serving.question import Question
 from thresher.serving.refusal import Refusal
 
 log = logging.getLogger("thresher.serving")
@@ -90,22 +89,20 @@ class Learning:
                                  "it is served", parameter="learn")  # fmt: skip
         return cls(models, LearnFolder(os.fspath(path), files[0].path, files[0].now.version, every))
 
-    def submit(self, asked: Question, model: Model) -> Future[tuple[int, int]]:
+    def submit(self, request: Request) -> Future[tuple[int, int]]:
         """Learn rows; the result is their number, and that of all rows learned so far.
 
-        It is there after the rows are on the disk. Rows that cannot be learned are refused here.
+        It is there after the rows are on the disk.
 
         Parameters
         ----------
-        asked : Question
-        model : Model
-            The served one.
+        request : dict
+            As `request_of` returns it.
         """
         if self._closed or self.error:
             raise Refusal(503, self.error or "the server is stopping")
         if not self._thread.is_alive():
             raise Refusal(503, "the learner has stopped")
-        request = request_of(asked, model)
         answer: Future[tuple[int, int]] = Future()
         try:
             self._queue.put_nowait((request, answer))
@@ -135,13 +132,14 @@ class Learning:
     # ---- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        try:
-            running = True
-            while running:
+        running = True
+        while running:
+            try:
                 running = self._turn()
-        except Exception as error:
-            log.exception("model %s: the learner failed", self.name)
-            self._fail(f"the learner failed: {error}")
+            except Exception as error:
+                log.exception("model %s: the learner failed", self.name)
+                self._fail(f"the learner failed: {error}")
+                running = not self._closed  # the requests that wait are refused in later turns
 
     def _turn(self) -> bool:
         """Do what is to be done now; return whether there will be more."""
@@ -152,13 +150,14 @@ class Learning:
             _refuse(group, self.error)
         if not self.error and self._is_due(last=not running):
             self._checkpoint()
-        if self._fresh and time.monotonic() >= self._next_publish:
+        if self._fresh and not self.error and time.monotonic() >= self._next_publish:
             self._publish()
         return running
 
     def _next_group(self) -> tuple[list[_Waiting], bool]:
         """Return all requests that wait; False: there will be no more."""
-        wait = max(0.0, self._next_publish - time.monotonic()) if self._fresh else 1.0
+        soon = self._fresh and not self.error
+        wait = max(0.0, self._next_publish - time.monotonic()) if soon else 1.0
         group: list[_Waiting] = []
         try:
             item = self._queue.get(timeout=wait)
@@ -376,4 +375,12 @@ class LearnFolder:
         for kind in ("log", "checkpoint"):
             for number in self._numbers(kind):
                 if number < self.number:
-                    os.unlink(self._file(kind, number))
+                    self._remove(self._file(kind, number))
+
+    @staticmethod
+    def _remove(path: str) -> None:
+        """Remove a file that is not used any more; if that fails, it stays, and does no harm."""
+        try:
+            os.unlink(path)
+        except OSError as error:
+            log.warning("%s: cannot be removed: %s", path, error.strerror)

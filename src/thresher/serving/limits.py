@@ -20,7 +20,8 @@ class Limits:
     numbers : int
         Numbers of an answer: rows times classes, if probabilities of all classes are asked for.
     seconds : float
-        Time to receive a body, and time to compute an answer.
+        Time to receive the head of a request, time to receive its body, and time to compute an
+        answer.
     connections : int
         Requests and idle connections at the same time.
 

@@ -168,9 +168,11 @@ def json_of(body: bytes) -> Any:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
-        raise Refusal(400, f"the member {_shown(twice)} occurs twice in an object")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise Refusal(400, f"the member {_shown(name)} occurs twice in an object")
+            seen.add(name)
     return found
 
 

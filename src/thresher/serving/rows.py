@@ -151,9 +151,13 @@ class ArrayRows(Rows):
                 raise Refusal(422, f"expected a number; found {what}", row=number,
                               column=column + 1)  # fmt: skip
         try:
-            return np.array(self.rows, np.float64)
+            found = np.array(self.rows, np.float64)
         except OverflowError:
             raise Refusal(422, "a number is too large") from None
+        if not np.isfinite(found).all():  # JSON has no NaN, but 1e999
+            at, column = np.argwhere(~np.isfinite(found))[0].tolist()
+            raise Refusal(422, "the number is too large", row=at + 1, column=column + 1)
+        return found
 
     def decision(self, model: Model) -> NDArray[np.float64]:
         """Return the decision values."""

@@ -13,6 +13,7 @@ from thresher.errors import ParameterError, setting
 from thresher.printable import printable
 from thresher.serving.access import LOOPBACK, VARIABLE
 from thresher.serving.application import Application
+from thresher.serving.heads import protocol
 
 _KEEP_ALIVE = 60  # seconds that an idle connection stays open
 _GRACE = 30  # seconds to finish requests when the server stops
@@ -106,6 +107,7 @@ def run(
         "proxy_headers": False, "server_header": False, "backlog": 2048,
         "timeout_keep_alive": _KEEP_ALIVE, "timeout_graceful_shutdown": _GRACE,
         "limit_concurrency": application.limits.connections,
+        "http": protocol(application.limits.seconds),
     }  # fmt: skip
     # uvicorn raises the signal that stopped it again. These handlers make that harmless.
     before = {one: signal.signal(one, _ignore) for one in (signal.SIGTERM, signal.SIGINT)}

@@ -78,9 +78,10 @@ def capacity_of(plan: TrainingPlan, before: FittedState | None) -> Capacity:
     before : FittedState or None
     """
     capacity = Capacity(plan)
-    if before is not None and before.width < 2**64:
-        capacity.size = max(capacity.size, before.width) if capacity.size else 0
-        capacity.width = max(capacity.width, before.width)
+    if before is not None:
+        if before.width < 2**64:
+            capacity.size = max(capacity.size, before.width) if capacity.size else 0
+        capacity.width = max(capacity.width, before.width)  # else weights would be beyond it
     return capacity
 
 
@@ -103,6 +104,22 @@ def check_names(before: FittedState, source: Source | MatrixSource, owner: str) 
         raise ParameterError(
             f"the features of the rows have {one}, and those of the model have {other}", owner=owner
         )
+
+
+def refuse_numbers(before: FittedState, source: Source | MatrixSource, owner: str) -> None:
+    """Raise ParameterError if rows of numbered features follow rows of named ones.
+
+    Parameters
+    ----------
+    before : FittedState
+    source : Source or MatrixSource
+        The further rows of `partial_fit`.
+    owner : str
+        The estimator, for messages.
+    """
+    named = bool(before.names or before.seen_names) and before.width == 2**64
+    if named and not source.named:
+        check_names(before, source, owner)
 
 
 def check_width(before: FittedState, plan: TrainingPlan) -> None:

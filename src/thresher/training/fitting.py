@@ -26,6 +26,7 @@ from thresher.training.continuing import (
     continued_outputs,
     for_any_feature,
     kept_values,
+    refuse_numbers,
 )
 from thresher.training.fitted import FittedState
 from thresher.training.hooks import Hooks, MakeHooks
@@ -271,6 +272,8 @@ def learn_once(
     """
     requested = spec.checked(before)
     refuse_scaled(source, spec.owner, "partial_fit sees each row once; use fit")
+    if before is not None:
+        refuse_numbers(before, source, spec.owner)
     plan = spec.plan(source, before, classes=classes, known=known, once=True)
     capacity = capacity_of(plan, before)
     outputs = None if before is None else for_any_feature(before.outputs, plan, capacity)

@@ -187,9 +187,10 @@ def _restored(
     _restore_names(state, about, tensors)
     states = [tensors[f"state{i}"].tobytes() for i in range(_states_in(tensors))]
     factory = state.factory
-    if factory.is_shared(outputs):
+    grows = model.classes is not None and len(model.classes) == 1  # it waits for other classes
+    if factory.is_shared(2 if grows else outputs):
         _check_lanes(states, outputs, factory.store)
-    state.outputs = factory.restore(states, outputs)
+    state.outputs = factory.restore(states, outputs, grows)
     state.hooks = spec.hooks()
     state.hooks.revive(about["hooks"], state.outputs)
     if about["refit"] is not None:

@@ -108,9 +108,9 @@ class OutputsFactory:
             return SeparateOutputs(self, outputs)
         return (SparseOutputs if self.store == "nonzero" else SharedOutputs)(self, outputs)
 
-    def restore(self, states: Sequence[bytes], outputs: int) -> Outputs:
-        """Make outputs from the states that ``Outputs.states`` returned."""
-        shared = self.is_shared(outputs)
+    def restore(self, states: Sequence[bytes], outputs: int, grows: bool = False) -> Outputs:
+        """Make outputs from the states that ``Outputs.states`` returned; `grows`: as for `make`."""
+        shared = self.is_shared(2 if grows else outputs)
         made = self.make(0, grows=True) if shared else SeparateOutputs(self, outputs)
         made.restore(states)
         return made

@@ -99,7 +99,7 @@ def serve(
             metavar="SECONDS",
             min=0.001,
             rich_help_panel=LIMITS,
-            help="Time to receive a body, and time to compute an answer.",
+            help="Time to receive a head, to receive a body, and to compute an answer.",
         ),
     ] = 30.0,
     max_connections: Annotated[
