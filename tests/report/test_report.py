@@ -84,6 +84,12 @@ def test_features_are_the_largest_first_with_their_names(model):
     assert [line[3] for line in cells] == ["spam" if f.weight > 0 else "ham" for f in top]
 
 
+def test_a_model_that_has_seen_one_class_has_a_page():
+    learner = thresher.OnePassClassifier().learn_one({"a": 1.0}, "yes").learn_one({"b": 2.0}, "yes")
+    page = model_page(learner.model_)
+    assert "positive weights indicate the class" in page
+
+
 def test_the_table_of_weights_has_at_most_2000_lines():
     wide = FTRLClassifier(l1=0.0, random_state=0).fit(
         RNG.normal(size=(60, 2500)), np.arange(60) % 2

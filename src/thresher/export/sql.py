@@ -18,7 +18,7 @@ __all__ = ["to_sql"]
 
 _GROUP = 8  # terms of a sum; sums of sums keep the depth of an expression small
 _MOST_CLASSES = 100  # databases take seconds to plan a query with more
-_EXPONENT = 700.0  # exponentials of numbers up to here are finite
+_EXPONENT = 709.0  # exponentials of numbers up to here are finite
 _SCORE, _PROBABILITY, _BEST = "predicted_score", "predicted_probability", "predicted_best"
 
 

@@ -107,7 +107,7 @@ def _class_heading(model: Model) -> list[str]:
 
 def _is_signed(model: Model) -> bool:
     """Tell whether the sign of a weight indicates one of two classes."""
-    return model.classes is not None and len(model.intercept) == 1 and not model.multilabel
+    return model.classes is not None and len(model.classes) == 2 and not model.multilabel
 
 
 def _caption(model: Model, shown: int) -> str:
