@@ -1,0 +1,96 @@
+"""Names in Markdown become links: `FTRLClassifier` to the reference, `thresher train` to its page.
+
+So the pages need no directives, and are plain Markdown elsewhere. The first mention in a section is
+a link; later ones are not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+import thresher
+from command_pages import pages
+
+_NAME = re.compile(r"(?:thresher\.)?([A-Za-z_]\w*(?:\.\w+)?)(\(.*\))?", re.DOTALL)
+_COMMAND = re.compile(r"thresher ([a-z]+)\b.*", re.DOTALL)
+_PAGE = re.compile(r"docs/([\w/-]+)\.md")
+_NOT_IN = (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.download_reference)
+_WORDS = {"load", "look", "merge", "compare", "evaluate", "scan", "Source", "__version__"}
+_MODULES = {name for name in thresher.__all__ if name.islower() and name not in _WORDS}
+_COMMANDS = frozenset(pages())
+
+
+class LinkNames(SphinxTransform):
+    """Makes links of names of ours in inline code."""
+
+    default_priority = 500
+
+    def apply(self, **_: Any) -> None:
+        """Go through the document; pages of the reference have links of their own."""
+        if self.env.docname.startswith(("api/", "gallery/")):
+            return
+        seen: set[tuple[int, str]] = set()
+        for code in list(self.document.findall(nodes.literal)):
+            link = self._link(code)
+            if link is None or _inside(code):
+                continue
+            mention = (id(_section(code)), link["reftarget"])
+            if mention not in seen:
+                seen.add(mention)
+                code.replace_self(link)
+                link += code
+
+    def _link(self, code: nodes.literal) -> addnodes.pending_xref | None:
+        text = code.astext()
+        here = {"refdoc": self.env.docname, "refwarn": True, "refexplicit": True}
+        if (match := _COMMAND.fullmatch(text)) and match[1] in _COMMANDS:
+            target = f"/commands/generated/{match[1]}"
+            return addnodes.pending_xref(
+                "", refdomain="std", reftype="doc", reftarget=target, **here
+            )
+        if (match := _PAGE.fullmatch(text)) and f"{match[1]}" in self.env.found_docs:
+            return addnodes.pending_xref(
+                "", refdomain="std", reftype="doc", reftarget=f"/{match[1]}", **here
+            )
+        if (match := _NAME.fullmatch(text)) and _public(text, match[1], match[2]):
+            return addnodes.pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=f"thresher.{match[1]}", **here
+            )
+        return None
+
+
+def _public(text: str, name: str, call: str | None) -> bool:
+    """Return whether a piece of code names something that the reference describes."""
+    whole = text.startswith("thresher.")
+    module, _, member = name.partition(".")
+    if module in _MODULES:
+        return whole and (not member or member in getattr(thresher, module).__all__)
+    if member or name not in thresher.__all__ or name == "__version__":
+        return False
+    return whole or name not in _WORDS or (call is not None and name != "load")
+
+
+def _inside(code: nodes.Node) -> bool:
+    while code.parent is not None:
+        code = code.parent
+        if isinstance(code, _NOT_IN):
+            return True
+    return False
+
+
+def _section(code: nodes.Node) -> nodes.Node:
+    while code.parent is not None and not isinstance(code, nodes.section):
+        code = code.parent
+    return code
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the transform."""
+    app.add_transform(LinkNames)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
