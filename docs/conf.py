@@ -28,6 +28,7 @@ extensions = [
     "docstring_text",
     "command_pages",
     "names_in_text",
+    "readable_pages",
 ]
 exclude_patterns = ["_build", "README.md", "gallery/*.py"]
 nitpicky = True
@@ -73,6 +74,7 @@ sphinx_gallery_conf = {
 
 # --- HTML ----------------------------------------------------------------------------------------
 
+highlight_language = "text"
 smartquotes = False
 toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
@@ -83,6 +85,8 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_sphinx = False
+WIDE = ["rules", "defaults", "discovery_results", "results", "speed", "speed_where", "choose"]
+WIDE += [f"{d}/{page.stem}" for d in ("rules", "coming_from") for page in (FOLDER / d).glob("*.md")]
 html_theme_options = {
     "logo": {"text": "Thresher"},
     "navbar_align": "left",
@@ -94,7 +98,8 @@ html_theme_options = {
     "footer_center": [],
     "footer_end": [],
     "back_to_top_button": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # Pages with wide tables use the whole width.
+    "secondary_sidebar_items": {"**": ["page-toc"], **{page: [] for page in WIDE}},
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }

@@ -6,13 +6,16 @@ a link; later ones are not.
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
+from sphinx.util.nodes import make_refnode
 
 import thresher
 from command_pages import pages
@@ -20,9 +23,10 @@ from command_pages import pages
 _NAME = re.compile(r"(?:thresher\.)?([A-Za-z_]\w*(?:\.\w+)?)(\(.*\))?", re.DOTALL)
 _COMMAND = re.compile(r"thresher ([a-z]+)\b.*", re.DOTALL)
 _PAGE = re.compile(r"docs/([\w/-]+)\.md")
+_PAGE_TYPE = "page of this site"
 _NOT_IN = (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.download_reference)
 _WORDS = {"load", "look", "merge", "compare", "evaluate", "scan", "Source", "__version__"}
-_MODULES = {name for name in thresher.__all__ if name.islower() and name not in _WORDS}
+_MODULES = {name for name in thresher.__all__ if inspect.ismodule(getattr(thresher, name))}
 _COMMANDS = frozenset(pages())
 
 
@@ -50,14 +54,10 @@ class LinkNames(SphinxTransform):
         text = code.astext()
         here = {"refdoc": self.env.docname, "refwarn": True, "refexplicit": True}
         if (match := _COMMAND.fullmatch(text)) and match[1] in _COMMANDS:
-            target = f"/commands/generated/{match[1]}"
-            return addnodes.pending_xref(
-                "", refdomain="std", reftype="doc", reftarget=target, **here
-            )
-        if (match := _PAGE.fullmatch(text)) and f"{match[1]}" in self.env.found_docs:
-            return addnodes.pending_xref(
-                "", refdomain="std", reftype="doc", reftarget=f"/{match[1]}", **here
-            )
+            target = f"commands/generated/{match[1]}"
+            return addnodes.pending_xref("", reftype=_PAGE_TYPE, reftarget=target, **here)
+        if (match := _PAGE.fullmatch(text)) and match[1] in self.env.found_docs:
+            return addnodes.pending_xref("", reftype=_PAGE_TYPE, reftarget=match[1], **here)
         if (match := _NAME.fullmatch(text)) and _public(text, match[1], match[2]):
             return addnodes.pending_xref(
                 "", refdomain="py", reftype="obj", reftarget=f"thresher.{match[1]}", **here
@@ -90,7 +90,17 @@ def _section(code: nodes.Node) -> nodes.Node:
     return code
 
 
+def _resolve(
+    app: Sphinx, _: BuildEnvironment, node: addnodes.pending_xref, code: nodes.TextElement
+) -> nodes.reference | None:
+    """Return the link to a page; Sphinx's own kind of link would lose that its text is code."""
+    if node["reftype"] != _PAGE_TYPE:
+        return None
+    return make_refnode(app.builder, node["refdoc"], node["reftarget"], "", code)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the transform."""
+    """Register the transform, and how its links are made."""
     app.add_transform(LinkNames)
+    app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

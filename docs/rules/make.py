@@ -64,7 +64,9 @@ def _default(parameter: Parameter, tasks: tuple[Any, ...]) -> str:
 
 
 def _meaning(rule: str, name: str, parameter: Parameter) -> str:
-    text = re.sub(r"([*_<>|])", r"\\\1", parameter.help)
+    words = parameter.help.split("`")  # every second piece is code, and stays as it is
+    words[::2] = [re.sub(r"([*_<>|])", r"\\\1", piece) for piece in words[::2]]
+    text = "`".join(words)
     if name == "loss":
         text += " One of " + ", ".join(f"`{loss}`" for loss in RULES[rule].losses) + "."
     return text + (" Classifiers only." if parameter.of_classifiers else "")
@@ -212,7 +214,7 @@ def draw(rule: str) -> None:
     right.set_title(
         "1 - R2 on other rows, %" if numbers else "error on other rows, %", fontsize="medium"
     )
-    right.set_ylim(bottom=0)
+    right.set_ylim(0, 1.08 * errors.max())
     figure.savefig(FOLDER / f"{rule}.png", dpi=100, metadata={"Software": None})
     plt.close(figure)
     best = int(np.argmin(errors))
