@@ -141,7 +141,7 @@ golden: $(VENV)/.dev $(VENV)/.installed
 docs: $(VENV)/.docs $(VENV)/.installed
 	$(PYTEST) -n 2 src README.md docs --ignore=docs/checks $(PYTEST_ARGS)
 	$(PY) -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html
-	$(PYTEST) docs/checks $(PYTEST_ARGS)
+	$(PYTEST) -n 2 docs/checks $(PYTEST_ARGS)
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.dev
 	$(PY) $(EDITABLE) '.[docs]'

@@ -156,6 +156,8 @@ def severe(shown: Any) -> list[tuple[str, list[str]]]:
 
 def test_search_finds_a_page(contexts: Any, address: str) -> None:
     shown, _ = opened(contexts(LAPTOP, "light"), address, "search.html?q=checkpoint")
-    titles = shown.locator("#search-results li > a").all_inner_texts()
-    assert "Files and resume" in titles
+    found = shown.locator("#search-results li > a", has_text="Files and resume")
+    found.first.wait_for()
+    found.first.click()
+    shown.get_by_role("heading", name="Files and resume").wait_for()
     shown.close()

@@ -82,7 +82,10 @@ def test_search_finds_words_of_every_part() -> None:
         assert f'"{page}"' in index
 
 
-def test_shell_blocks_of_the_quickstart_are_sessions() -> None:
-    """A test in tests/docs runs them; here, that they reached the page with their output."""
-    text = (SITE / "quickstart.html").read_text(encoding="utf-8")
-    assert "nonzero weights -&gt; clicks.thresher" in text
+def test_names_in_text_are_links() -> None:
+    links = pages()[SITE / "rules" / "ftrl.html"].links
+    assert "../api/generated/thresher.FTRLClassifier.html#thresher.FTRLClassifier" in links
+    assert "../commands/generated/train.html" in links
+    shown = (SITE / "rules" / "ftrl.html").read_text(encoding="utf-8")
+    assert ">How good the defaults are</" in shown
+    assert ">defaults.md<" not in shown

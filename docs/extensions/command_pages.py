@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from sphinx.application import Sphinx
 
 from thresher.cli.app import app as program
 from thresher.cli.render.help import (
@@ -22,6 +21,9 @@ from thresher.cli.render.help import (
     paragraphs,
 )
 from thresher.cli.render.manual import EXIT_CODES
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 
 def pages() -> dict[str, str]:

@@ -1,12 +1,13 @@
 """Names in Markdown become links: `FTRLClassifier` to the reference, `thresher train` to its page.
 
 So the pages need no directives, and are plain Markdown elsewhere. The first mention in a section is
-a link; later ones are not.
+a link; later ones are not. A link whose text is the name of a file shows the title of its page.
 """
 
 from __future__ import annotations
 
 import inspect
+import posixpath
 import re
 from typing import Any
 
@@ -24,6 +25,7 @@ _NAME = re.compile(r"(?:thresher\.)?([A-Za-z_]\w*(?:\.\w+)?)(\(.*\))?", re.DOTAL
 _COMMAND = re.compile(r"thresher ([a-z]+)\b.*", re.DOTALL)
 _PAGE = re.compile(r"docs/([\w/-]+)\.md")
 _PAGE_TYPE = "page of this site"
+_FILE = re.compile(r"[\w./-]+\.md")
 _NOT_IN = (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.download_reference)
 _WORDS = {"load", "look", "merge", "compare", "evaluate", "scan", "Source", "__version__"}
 _MODULES = {name for name in thresher.__all__ if inspect.ismodule(getattr(thresher, name))}
@@ -90,6 +92,18 @@ def _section(code: nodes.Node) -> nodes.Node:
     return code
 
 
+def _title_links(app: Sphinx, document: nodes.document, docname: str) -> None:
+    """Give links whose text is the name of a file the title of its page as text."""
+    for link in document.findall(nodes.reference):
+        if not (link.get("internal") and _FILE.fullmatch(link.astext())):
+            continue
+        address = posixpath.join(posixpath.dirname(docname), link["refuri"].partition("#")[0])
+        name = posixpath.normpath(address).removesuffix(".html")
+        if name in app.env.titles:
+            link.children = []
+            link += nodes.inline("", app.env.titles[name].astext())
+
+
 def _resolve(
     app: Sphinx, _: BuildEnvironment, node: addnodes.pending_xref, code: nodes.TextElement
 ) -> nodes.reference | None:
@@ -102,5 +116,6 @@ def _resolve(
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the transform, and how its links are made."""
     app.add_transform(LinkNames)
+    app.connect("doctree-resolved", _title_links)
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -76,27 +76,42 @@ def measured(rule: str) -> str:
     """Return the lines of docs/defaults.md and docs/rules.md on a rule."""
     page = (DOCS / "defaults.md").read_text(encoding="utf-8")
     lines = [
-        "| task | passes | error, in units of the peer's | weights not zero, % |",
+        "With default parameters, from [defaults.md](../defaults.md): geometric means over the "
+        "sets,\nin units of the error of the best untuned peer.",
+        "",
+        "| task | passes | error | weights not zero, % |",
         "|---|---|---|---|",
     ]
     for task, peer in PEERS.items():
-        table = page.partition(f"\n## {task}\n")[2].partition("\n\nOne pass:")[0]
+        section = page.partition(f"\n## {task}\n")[2]
+        table = section.partition("\n\nOne pass:")[0]
+        sets = re.search(r"Over (\d+) sets", section)
+        assert sets is not None
         for passes, name in (("default", rule), ("one", f"{rule}, one pass")):
-            if cells := _line(table, f"**{name}**"):
-                if rule == "one-pass":
-                    passes = "one, the default"
-                elif rule in ("coordinate-descent", "hard-threshold"):
-                    passes = "until it has converged"
-                lines.append(f"| {task.lower()} | {passes} | {cells[2]} ({peer}) | {cells[4]} |")
+            if not (cells := _line(table, f"**{name}**")):
+                continue
+            if rule == "one-pass":
+                passes = "one, the default"
+            elif rule in ("coordinate-descent", "hard-threshold"):
+                passes = "until it has converged"
+            about = f"{task.lower()}, {sets[1]} sets"
+            lines.append(f"| {about} | {passes} | {cells[2]} ({peer} is 1) | {cells[4]} |")
     if rule not in LINES:
         return "\n".join(lines)
-    lines += ["", "| data | error, % | weights | seconds |", "|---|---|---|---|"]
+    lines += [
+        "",
+        f'From [rules.md](../rules.md), the lines "{LINES[rule]}"; kappa compares the weights of',
+        "models that learned the rows in different orders.",
+        "",
+        "| data | error, % (sd) | weights | kappa | seconds |",
+        "|---|---|---|---|---|",
+    ]
     page = (DOCS / "rules.md").read_text(encoding="utf-8")
     for name, width, table in re.findall(
         r"\n## (\w+) \(([\d,]+) features\)\n(.*?)(?=\n## |$)", page, re.S
     ):
         cells = _line(table, LINES[rule])
-        lines.append(f"| {name} ({width} features) | {cells[2]} | {cells[3]} | {cells[5]} |")
+        lines.append(f"| {name} ({width} features) | {' | '.join(cells[2:6])} |")
     return "\n".join(lines)
 
 
