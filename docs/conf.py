@@ -30,7 +30,7 @@ extensions = [
     "names_in_text",
     "readable_pages",
 ]
-exclude_patterns = ["_build", "README.md", "gallery/*.py"]
+exclude_patterns = ["_build"]
 nitpicky = True
 # Types of other libraries, and values in the sections "Returns" of docstrings.
 nitpick_ignore_regex = [
