@@ -303,5 +303,5 @@ fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
 	  -set_cover_merge=1 $(FUZZ)/merged/$* tests/corpus/$* $(FUZZ)/corpus/$* 2>$(FUZZ)/$*.log
 
 clean:
-	rm -rf $(VENV) $(addprefix .venv-,$(CHECKED)) build dist docs/_build docs/gallery .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(addprefix .venv-,$(CHECKED)) build dist docs/_build docs/gallery docs/*/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
