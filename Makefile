@@ -5,7 +5,7 @@
 #   make build      rebuild after a C++ change    make stub       rewrite src/thresher/_core.pyi
 #   make format     format all sources            make sanitize   tests under ASan and UBSan
 #   make bench      the table of speeds           make soak       all that takes a night, with a report
-#   make docs       run the examples in the docs  make fuzz       fuzz the readers, a minute each
+#   make docs       the site, in docs/_build/html  make fuzz       fuzz the readers, a minute each
 #   make clean      remove all build results      make experiments  docs/results.md from the papers
 #   make race       threads under the thread sanitizer
 #   make coverage   lines and branches of C++ and Python that the tests run
@@ -137,9 +137,15 @@ stub: $(VENV)/.dev $(VENV)/.installed
 golden: $(VENV)/.dev $(VENV)/.installed
 	PYTHONPATH=tests $(PY) tests/training/test_golden.py --write
 
-# Exit code 5 of pytest means that there are no tests.
-docs: $(VENV)/.dev $(VENV)/.installed
-	$(PYTEST) --doctest-glob='*.md' src README.md $(wildcard docs) || [ $$? -eq 5 ]
+# The site: runs the examples of all pages, builds, then checks links, and pages in a browser.
+docs: $(VENV)/.docs $(VENV)/.installed
+	$(PYTEST) -n 2 src README.md docs --ignore=docs/checks $(PYTEST_ARGS)
+	$(PY) -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html
+	$(PYTEST) -n 2 docs/checks $(PYTEST_ARGS)
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.dev
+	$(PY) $(EDITABLE) '.[docs]'
+	@touch $@
 
 # Everything that takes a night, with counts in build/reliability; writes docs/reliability.md. It
 # goes on where an earlier run ended. SOAK_ARGS: steps and options of tests/reliability/soak.py.
@@ -297,5 +303,5 @@ fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
 	  -set_cover_merge=1 $(FUZZ)/merged/$* tests/corpus/$* $(FUZZ)/corpus/$* 2>$(FUZZ)/$*.log
 
 clean:
-	rm -rf $(VENV) $(addprefix .venv-,$(CHECKED)) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(addprefix .venv-,$(CHECKED)) build dist docs/_build docs/gallery docs/*/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

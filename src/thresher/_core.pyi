@@ -10,10 +10,12 @@ import numpy
 from numpy.typing import NDArray
 
 class DataError(ValueError):
-    pass
+    """
+    A row cannot be learned or read: the message names the row and what is wrong.
+    """
 
 class DivergenceError(ArithmeticError):
-    pass
+    """The weights are no longer finite: the learning rate is too high."""
 
 class Batch:
     """Rows borrowed from NumPy arrays, which do not change."""
@@ -398,7 +400,7 @@ class Block:
         """The sketch of the keys as a bytes object, if requested."""
 
 class CacheError(ValueError):
-    pass
+    """A cache is cut short or damaged, or another version wrote it."""
 
 class CacheWriter:
     """

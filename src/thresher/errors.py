@@ -37,6 +37,11 @@ __all__ = [
     "setting",
 ]
 
+# The core makes these classes, without docstrings.
+DataError.__doc__ = "A row cannot be learned or read: the message names the row and what is wrong."
+DivergenceError.__doc__ = "The weights are no longer finite: the learning rate is too high."
+CacheError.__doc__ = "A cache is cut short or damaged, or another version wrote it."
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -128,7 +128,7 @@ class FeatureDiscovery(DiscoveryResults, RefittedPredictions, SelectorMixin, Bas
 
     See Also
     --------
-    thresher.stability.StabilitySelection : Selects features by the agreement of many fits.
+    thresher.StabilitySelection : Selects features by the agreement of many fits.
 
     Examples
     --------

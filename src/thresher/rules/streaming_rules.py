@@ -160,7 +160,12 @@ STREAMING_RULES: dict[str, Rule] = {
                 fixes_units=True,
             ),
             "l2": Parameter(
-                "Ridge penalty, as published.", 0.0, low=0.0, high=1e30, fixes_units=True
+                "Ridge penalty, as published.",
+                0.0,
+                low=0.0,
+                high=1e30,
+                symbol="lambda_2",
+                fixes_units=True,
             ),
             "alpha": Parameter(
                 "Learning rate of each coordinate. 'auto' is 1 over the median norm of the first "
@@ -169,6 +174,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 low=1e-30,
                 high=1e30,
                 choices=("auto",),
+                symbol="alpha",
                 fixes_units=True,
             ),
             "beta": Parameter(
@@ -177,6 +183,7 @@ STREAMING_RULES: dict[str, Rule] = {
                 low=0.0,
                 high=1e30,
                 choices=("auto",),
+                symbol="beta",
                 auto=0.1,
                 fixes_units=True,
             ),
