@@ -21,9 +21,7 @@ namespace bindings {
 }
 
 // Whether this thread has the GIL, or Python is not ending: otherwise it will never get the GIL.
-inline bool can_take_gil() noexcept {
-  return !python_is_ending() || has_gil();
-}
+inline bool can_take_gil() noexcept { return !python_is_ending() || has_gil(); }
 
 class GilRelease {
  public:

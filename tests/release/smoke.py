@@ -26,13 +26,23 @@ WITH_EXTRAS = ("thresher.distributed.ray", "thresher.plots", "thresher.serving.s
 def main() -> None:
     """Run the test here, or in a new environment."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheel", type=Path, help="install this wheel in a new environment")
+    parser.add_argument("--wheel", type=Path, help="a wheel, or a folder of wheels")
     parser.add_argument("--tools", action="store_true", help="build tools may be on the path")
     chosen = parser.parse_args()
     if chosen.wheel is None:
         test(chosen.tools)
     else:
-        test_wheel(chosen.wheel.resolve(), Path(__file__).resolve())
+        test_wheel(suitable(chosen.wheel.resolve()), Path(__file__).resolve())
+
+
+def suitable(wheel: Path) -> Path:
+    """Return the wheel for this Python, of a folder of wheels; a file is returned as it is."""
+    if wheel.is_file():
+        return wheel
+    kind = "cp311-cp311" if sys.version_info[:2] == (3, 11) else "abi3"
+    found = sorted(wheel.glob(f"thresher-*-{kind}-*.whl"))
+    assert len(found) == 1, f"{len(found)} wheels {kind} in {wheel}"
+    return found[0]
 
 
 def test_wheel(wheel: Path, script: Path) -> None:
