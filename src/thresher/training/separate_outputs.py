@@ -13,6 +13,7 @@ from thresher import _core
 from thresher.data.targets import Losses, Targets
 from thresher.losses import LOSSES
 from thresher.model.model import Output
+from thresher.ordered_sum import ordered_sum
 from thresher.rules import RULES, core_args
 from thresher.threads import threads_of
 from thresher.training.in_threads import in_threads
@@ -68,8 +69,8 @@ class SeparateOutputs(Outputs):
     def tally(self) -> tuple[float, float]:
         """Sums of losses and weights."""
         return (
-            sum(learner.loss_sum for learner in self.learners),
-            sum(learner.weight_sum for learner in self.learners),
+            ordered_sum(learner.loss_sum for learner in self.learners),
+            ordered_sum(learner.weight_sum for learner in self.learners),
         )
 
     @property

@@ -21,6 +21,7 @@ from thresher.distributed.modes.column_messages import (
 from thresher.distributed.modes.column_pieces import ColumnBlockPiece, ColumnPartPiece
 from thresher.errors import DataError, DivergenceError, ParameterError, setting
 from thresher.model.history import Output
+from thresher.ordered_sum import ordered_sum
 from thresher.rules import RULES, core_args
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ class ColumnCoordinator(Coordinator):
         facts = {
             "updates": self.updates,
             "nonzeros": len(keys),
-            "norm_bound": sum(answer.norm_bound for answer in answers),
+            "norm_bound": ordered_sum(answer.norm_bound for answer in answers),
             "squared_radius": self.squares,
             "scans": self.scan,
             "stop": self.stop,
