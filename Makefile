@@ -16,6 +16,10 @@
 #   make bench-compare REV=...  our calls of two versions in turn; names what got slower
 #   make bench-history  measures this version, and draws all that were measured
 #   make bench-peers    installs the libraries that the table compares with
+#   make api        record the public interface, after a change that is wanted
+#   make wheel      build the sdist and wheels of the last commit into dist/
+#   make wheel-check    build them twice, compare all bytes, and try them
+#   make workflows  check the files of .github
 #
 # `make fuzz` needs clang with libFuzzer (Debian: apt install clang libclang-rt-dev). Options:
 # FUZZ_SECONDS (for each target) and FUZZ_TARGETS.
@@ -47,7 +51,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 .PHONY: FORCE help demo build test quick lint types format stub docs golden bench bench-full \
   bench-compare bench-history bench-peers experiments soak properties sanitize race race-tests \
-  coverage faults fuzz clean
+  coverage faults fuzz api wheel wheel-check workflows clean
 
 help:
 	@sed -n 's/^#   \(make.*\)/\1/p' Makefile
@@ -136,6 +140,10 @@ stub: $(VENV)/.dev $(VENV)/.installed
 # Hashes of all models (tests/golden.json); a commit that changes one says why.
 golden: $(VENV)/.dev $(VENV)/.installed
 	PYTHONPATH=tests $(PY) tests/training/test_golden.py --write
+
+# The public interface, in tests/public_api.txt; docs/stability.md says what is public.
+api: $(VENV)/.dev $(VENV)/.installed
+	PYTHONPATH=tests $(PY) -m support.public_api
 
 # The site: runs the examples of all pages, builds, then checks links, and pages in a browser.
 docs: $(VENV)/.docs $(VENV)/.installed
@@ -301,6 +309,41 @@ fuzz-merge-%: $(FUZZ)/.built $(VENV)/.atheris
 	rm -rf $(FUZZ)/merged/$* && mkdir -p $(FUZZ)/merged/$*
 	$(if $(filter $*,$(FUZZ_NATIVE)),$(FUZZ)/bin/$* -use_counters=0 -use_cmp=0,$(PY) tests/fuzzing/run.py $*) \
 	  -set_cover_merge=1 $(FUZZ)/merged/$* tests/corpus/$* $(FUZZ)/corpus/$* 2>$(FUZZ)/$*.log
+
+# --- release: CONTRIBUTING.md describes the steps ------------------------------------------------
+# Wheels are built from the sdist, so it is complete, each for one Python of WHEEL_PYTHONS. From
+# 3.12 on, a wheel is for all newer versions, too. auditwheel decides the tag by the symbols of
+# glibc that the core uses. The dates in all files are that of the last commit.
+
+WHEEL_PYTHONS ?= $(PYTHON)
+DIST ?= dist
+wheel: export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),315532800)
+
+$(VENV)/.release: $(VENV)/.tools | $(VENV)/.installed
+	$(PY) $(EDITABLE) '.[release]'
+	@touch $@
+
+wheel: $(VENV)/.release
+	@[ -z "$$(git status --porcelain 2>/dev/null)" ] || \
+	  echo "warning: there are changes that are not committed; they will be in the files" >&2
+	rm -rf '$(DIST)' && mkdir -p '$(DIST)'
+	$(PY) -m build --sdist --outdir '$(DIST)' .
+	for python in $(WHEEL_PYTHONS); do $$python -m pip wheel --quiet --disable-pip-version-check \
+	  --no-cache-dir --no-deps --wheel-dir '$(DIST)/raw' '$(DIST)'/thresher-*.tar.gz || exit 1; done
+	$(if $(filter Linux,$(shell uname)),$(BIN)/auditwheel repair --wheel-dir,mv -t) '$(DIST)' '$(DIST)'/raw/*.whl
+	rm -r '$(DIST)/raw'
+	$(BIN)/twine check --strict '$(DIST)'/*
+	@ls -l '$(DIST)'
+
+wheel-check: $(VENV)/.dev $(VENV)/.release
+	$(PYTEST) -m soak tests/release $(PYTEST_ARGS)
+
+YAML := {extends: default, rules: {document-start: disable, line-length: {max: 100}, truthy: disable}}
+workflows: $(VENV)/.release
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/yamllint --strict --config-data '$(YAML)' .github
+	$(BIN)/zizmor --offline --quiet .github
 
 clean:
 	rm -rf $(VENV) $(addprefix .venv-,$(CHECKED)) build dist docs/_build docs/gallery docs/*/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "python_calls.hpp"
 #include "thresher/io/hash.hpp"
 
 namespace bindings {
@@ -22,11 +23,7 @@ std::uint64_t key_of(std::string_view name) {
 
 // The UTF-8 text of a string; false if it has none.
 bool text_of(nb::handle string, std::string_view& text) {
-  if (PyUnicode_IS_COMPACT_ASCII(string.ptr())) {  // the common case, without a call
-    text = {static_cast<const char*>(PyUnicode_DATA(string.ptr())),
-            static_cast<std::size_t>(PyUnicode_GET_LENGTH(string.ptr()))};
-    return true;
-  }
+  if (ascii_text(string.ptr(), text)) return true;  // the common case
   Py_ssize_t size = 0;
   const char* const data = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
   if (!data) {
@@ -65,7 +62,7 @@ thresher::Batch DictRow::batch() const {
 
 bool DictRow::read_value(nb::handle name, nb::handle value) {
   PyObject* const v = value.ptr();
-  if (PyFloat_Check(v)) return add_number(name, PyFloat_AS_DOUBLE(v));
+  if (PyFloat_Check(v)) return add_number(name, float_value(v));
   if (v == Py_None) return PyUnicode_Check(name.ptr()) || PyLong_CheckExact(name.ptr());
   if (PyLong_Check(v)) {
     const double number = PyLong_AsDouble(v);
@@ -79,8 +76,8 @@ bool DictRow::read_value(nb::handle name, nb::handle value) {
   if (!PyUnicode_Check(name.ptr()) || !text_of(name, text)) return false;
   if (PyUnicode_Check(v)) return add_word(text, value);
   if (PyList_CheckExact(v)) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v); ++i) {
-      PyObject* const word = PyList_GET_ITEM(v, i);
+    for (Py_ssize_t i = 0; i < list_size(v); ++i) {
+      PyObject* const word = list_item(v, i);
       if (!PyUnicode_Check(word) || !add_word(text, word)) return false;
     }
     return true;

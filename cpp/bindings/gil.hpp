@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "python_calls.hpp"
+
 namespace bindings {
 
 [[noreturn]] inline void wait_for_the_end() {
@@ -19,13 +21,7 @@ namespace bindings {
 }
 
 // Whether this thread has the GIL, or Python is not ending: otherwise it will never get the GIL.
-inline bool can_take_gil() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return !Py_IsFinalizing() || PyGILState_Check();
-#else
-  return !_Py_IsFinalizing() || PyGILState_Check();
-#endif
-}
+inline bool can_take_gil() noexcept { return !python_is_ending() || has_gil(); }
 
 class GilRelease {
  public:

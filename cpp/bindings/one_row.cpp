@@ -20,6 +20,7 @@
 
 #include "arrays.hpp"
 #include "casters.hpp"
+#include "python_calls.hpp"
 #include "row_scores.hpp"
 #include "thresher/core/error.hpp"
 #include "thresher/core/target_scale.hpp"
@@ -43,7 +44,7 @@ using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // A number; false if the object is not a float or an int.
 bool number_of(nb::handle object, double& number) {
   if (PyFloat_Check(object.ptr())) {
-    number = PyFloat_AS_DOUBLE(object.ptr());
+    number = float_value(object.ptr());
     return true;
   }
   if (!PyLong_Check(object.ptr())) return false;

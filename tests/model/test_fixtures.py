@@ -46,8 +46,11 @@ def test_runs_on_a_cluster_can_be_resumed(before, name):
     same(make.of_cluster(name), before[name])
 
 
-@pytest.mark.usefixtures("before")
-def test_a_comparison_with_other_automatic_rates_is_refused():
+def test_comparisons_can_be_resumed(before, request):
+    """Those of version 0.1.0 are refused: its automatic rates were other ones."""
+    if request.node.callspec.params["before"].name != "0.1.0":
+        same(make.of_comparison(), before["compare.json"])
+        return
     with pytest.raises(ModelFileError, match=r"written by Thresher 0\.1\.0, whose results differ"):
         make.of_comparison()
 

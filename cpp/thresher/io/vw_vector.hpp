@@ -338,4 +338,12 @@ template <int extras, class Key, class Real, class Note>
 
 }  // namespace thresher::io::vw
 
+#else
+
+namespace thresher::io::vw {
+
+inline bool has_vectors() { return false; }
+
+}  // namespace thresher::io::vw
+
 #endif

@@ -41,8 +41,9 @@ namespace {
 }  // namespace
 #endif
 
-std::int64_t count_even(const Pair<float, std::uint32_t>* cells, std::size_t n, std::size_t& k,
-                        double a, double Q_now) {
+std::int64_t count_even([[maybe_unused]] const Pair<float, std::uint32_t>* cells,
+                        [[maybe_unused]] std::size_t n, std::size_t& k, [[maybe_unused]] double a,
+                        [[maybe_unused]] double Q_now) {
   k = 0;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {

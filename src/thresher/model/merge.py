@@ -14,6 +14,7 @@ from thresher.errors import ParameterError
 from thresher.model.history import Output, Progress
 from thresher.model.model import Model, load
 from thresher.rules import RULES
+from thresher.sums import ordered_sum
 
 # Options of reading that decide the numbers and values of features.
 _DECIDE = (
@@ -190,9 +191,9 @@ def _history(models: Sequence[Model], shares: Sequence[float], nonzeros: int) ->
     if not all(model.history for model in models):
         return []
     last = [model.history[-1] for model in models]
-    loss = sum(share * record.loss for share, record in zip(shares, last, strict=True))
+    loss = ordered_sum(share * record.loss for share, record in zip(shares, last, strict=True))
     rows = sum(record.examples for record in last)
-    return [Progress(rows, loss / sum(shares), nonzeros, 0.0, math.nan)]
+    return [Progress(rows, loss / ordered_sum(shares), nonzeros, 0.0, math.nan)]
 
 
 def _names(models: Sequence[Model], outputs: Sequence[Output]) -> dict[int, str] | None:

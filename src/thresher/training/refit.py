@@ -23,7 +23,7 @@ from thresher.data.targets import Targets
 from thresher.losses import LOSSES
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
-from thresher.sums import dot
+from thresher.sums import dot, ordered_sum
 from thresher.training.first_rows import norm_of
 from thresher.training.kept_rows import KeptRows
 from thresher.training.lanes import Lane, LaneTeam
@@ -241,8 +241,8 @@ class _Refitter:
     def _chosen(self) -> Refit:
         tops = tuple(one.top for one in self.candidates)
         sums = np.sum([one.losses for one in self.candidates], axis=0)
-        weight = sum(one.weight for one in self.candidates)
-        before = sum(one.expected_loss(self.learned) for one in self.candidates)
+        weight = ordered_sum(one.weight for one in self.candidates)
+        before = ordered_sum(one.expected_loss(self.learned) for one in self.candidates)
         if not weight > 0:
             return Refit(SHARES, (np.inf,) * len(SHARES), np.inf, tops)
         unit = 1.0 if self.scale is None else self.scale.unit

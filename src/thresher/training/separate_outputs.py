@@ -14,7 +14,7 @@ from thresher.data.targets import Losses, Targets
 from thresher.losses import LOSSES
 from thresher.model.model import Output
 from thresher.rules import RULES, core_args
-from thresher.sums import dot
+from thresher.sums import dot, ordered_sum
 from thresher.threads import threads_of
 from thresher.training.in_threads import in_threads
 from thresher.training.outputs import Order, Outputs, Paused
@@ -69,8 +69,8 @@ class SeparateOutputs(Outputs):
     def tally(self) -> tuple[float, float]:
         """Sums of losses and weights."""
         return (
-            sum(learner.loss_sum for learner in self.learners),
-            sum(learner.weight_sum for learner in self.learners),
+            ordered_sum(learner.loss_sum for learner in self.learners),
+            ordered_sum(learner.weight_sum for learner in self.learners),
         )
 
     @property

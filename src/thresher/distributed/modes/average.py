@@ -25,6 +25,7 @@ from thresher.distributed.modes.average_pieces import (
 )
 from thresher.errors import DataError, ParameterError, setting
 from thresher.rules import RULES
+from thresher.sums import ordered_sum
 
 RULES_AVERAGED = tuple(name for name, rule in RULES.items() if "average" in rule.cluster)
 
@@ -212,9 +213,9 @@ class AverageCoordinator(Coordinator):
             self.pass_updates += reply.updates
         self.losses = [a + b for a, b in zip(self.losses, losses, strict=True)]
         self.weights = [a + b for a, b in zip(self.weights, weights, strict=True)]
-        self.pass_loss += sum(losses)
-        self.pass_weight += sum(weights)
-        return sum(losses), sum(weights)
+        self.pass_loss += ordered_sum(losses)
+        self.pass_weight += ordered_sum(weights)
+        return ordered_sum(losses), ordered_sum(weights)
 
     def _end_pass(self) -> None:
         if not any(self.steps):

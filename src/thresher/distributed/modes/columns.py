@@ -22,6 +22,7 @@ from thresher.distributed.modes.column_pieces import ColumnBlockPiece, ColumnPar
 from thresher.errors import DataError, DivergenceError, ParameterError, setting
 from thresher.model.history import Output
 from thresher.rules import RULES, core_args
+from thresher.sums import ordered_sum
 
 if TYPE_CHECKING:
     from thresher.distributed.engine.executor import Executor
@@ -267,7 +268,7 @@ class ColumnCoordinator(Coordinator):
         facts = {
             "updates": self.updates,
             "nonzeros": len(keys),
-            "norm_bound": sum(answer.norm_bound for answer in answers),
+            "norm_bound": ordered_sum(answer.norm_bound for answer in answers),
             "squared_radius": self.squares,
             "scans": self.scan,
             "stop": self.stop,

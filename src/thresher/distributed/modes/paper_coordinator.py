@@ -27,6 +27,7 @@ from thresher.distributed.modes.paper_messages import (
 from thresher.errors import ModelFileError
 from thresher.model.evidence import Evidence
 from thresher.model.history import Output
+from thresher.sums import ordered_sum
 
 if TYPE_CHECKING:
     from thresher.distributed.engine.executor import Executor
@@ -126,7 +127,8 @@ class PaperCoordinator(Coordinator):
             at.gravity = self._quantile(executor, replies)
         at.stage += 1
         self._warn()
-        loss, weight = sum(r.loss for r in replies), sum(r.weight for r in replies)
+        loss = ordered_sum(r.loss for r in replies)
+        weight = ordered_sum(r.weight for r in replies)
         mean = (loss - at.loss) / (weight - at.weight) if weight > at.weight else 0.0
         at.loss, at.weight = loss, weight
         self._check_tol(executor)
