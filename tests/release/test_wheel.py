@@ -97,7 +97,7 @@ def test_the_sdist_builds_and_passes_its_core_tests(sdist, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
     python = str(tmp_path / "env" / "bin" / "python")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    tests = ["pytest", "hypothesis", "pandas", "pyarrow"]
+    tests = ["pytest", "hypothesis", "pandas", "pyarrow", "zstandard"]
     subprocess.run([*install, str(sdist), *tests], check=True)
     core = ["tests/core", "tests/oracles", "tests/io", "tests/model/test_files.py"]
     subprocess.run([python, "-m", "pytest", "-q", *core], cwd=unpacked, check=True)
