@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <random>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "thresher/io/cache.hpp"
 #include "thresher/io/cache_format.hpp"
@@ -35,12 +39,35 @@ bool all_floats(const double* values, std::size_t count) {
   });
 }
 
-Kind kind_of(const float* values, std::size_t count) {
-  return all_one(values, count) ? Kind::none : Kind::narrow;
+// Writes the whole numbers that give the values when they are divided by `by`. Returns false if
+// there are none of 16 bits.
+template <class T>
+bool to_decimals(const T* values, std::size_t count, double by, std::int16_t* into) {
+  constexpr double whole = 0x1.8p52;      // a double of this size has no digits after the point
+  constexpr std::size_t piece = 1 << 10;  // values between two tests
+  for (std::size_t from = 0; from < count; from += piece) {
+    std::uint64_t differ = 0;
+    for (std::size_t k = from; k < std::min(count, from + piece); ++k) {
+      const double value = values[k], many = value * by;
+      const double nearest = std::fabs(many) <= INT16_MAX ? (many + whole) - whole : 0.0;
+      differ |= std::bit_cast<std::uint64_t>(nearest / by) ^ std::bit_cast<std::uint64_t>(value);
+      into[k] = static_cast<std::int16_t>(static_cast<std::int32_t>(nearest));
+    }
+    if (differ != 0) return false;
+  }
+  return true;
 }
-Kind kind_of(const double* values, std::size_t count) {
+
+// How values are stored; also makes the decimals.
+template <class T>
+Kind kind_of(const T* values, std::size_t count, std::vector<std::int16_t>& made) {
   if (all_one(values, count)) return Kind::none;
-  return all_floats(values, count) ? Kind::narrow : Kind::wide;
+  made.resize(count);
+  for (const Kind kind : decimals)
+    if (to_decimals(values, count, parts(kind), made.data())) return kind;
+  if constexpr (std::is_same_v<T, double>)
+    if (!all_floats(values, count)) return Kind::wide;
+  return Kind::narrow;
 }
 
 bool row_by_row(const std::uint32_t* lines, std::size_t rows) {
@@ -55,8 +82,8 @@ std::span<const std::byte> bytes_of(const auto& object) {
 
 using Kept = std::vector<const Name*>;  // the names of a block that are written
 
-// The header of a block, except its size and checksum.
-BlockHeader header_of(const Block& block, const Kept& names) {
+// The header of a block, except its size and checksum. Also makes the decimals of the values.
+BlockHeader header_of(const Block& block, const Kept& names, std::vector<std::int16_t>& made) {
   const Batch& batch = block.batch;
   if (!batch.distinct) throw std::invalid_argument("a cache takes rows without repeated keys");
   BlockHeader header;
@@ -87,7 +114,8 @@ BlockHeader header_of(const Block& block, const Kept& names) {
         }
       },
       batch.keys);
-  header.values = std::visit([&](auto values) { return kind_of(values, nonzeros); }, batch.values);
+  header.values =
+      std::visit([&](auto values) { return kind_of(values, nonzeros, made); }, batch.values);
   if (batch.labels) header.labels = Kind::wide;
   if (batch.weights && !all_one(batch.weights, rows)) header.weights = Kind::wide;
   if (block.label_starts) {
@@ -111,12 +139,15 @@ BlockHeader header_of(const Block& block, const Kept& names) {
 // copied.
 class Arrays {
  public:
-  Arrays(const Block& block, const Kept& names, const BlockHeader& header, const Layout& layout) {
+  Arrays(const Block& block, const Kept& names, const std::vector<std::int16_t>& made,
+         const BlockHeader& header, const Layout& layout) {
     const Batch& batch = block.batch;
     std::visit([&](auto starts) { add(starts, header.starts, layout.starts); }, batch.starts);
     std::visit([&](auto keys) { add(keys, header.keys, layout.keys); }, batch.keys);
-    std::visit([&](auto values) { add_values(values, header.values, layout.values); },
-               batch.values);
+    if (is_decimal(header.values)) add_bytes(made.data(), layout.values);
+    else
+      std::visit([&](auto values) { add_values(values, header.values, layout.values); },
+                 batch.values);
     add_bytes(batch.labels, layout.labels), add_bytes(batch.weights, layout.weights);
     add_bytes(block.label_starts, layout.label_starts);
     add_bytes(block.label_values, layout.label_values);
@@ -253,9 +284,15 @@ struct CacheWriter::Open {
   // frequent name would otherwise be in every block.
   Kept new_names(const Block& block) {
     if (written.empty() && !block.names.empty()) written.assign(std::size_t{1} << 20, 0);
+    constexpr std::size_t ahead = 16;  // names between a prefetch and its use
+    const auto place = [this](const Name& name) {
+      return written.data() + (name.key * 0x9E3779B97F4A7C15u >> 44);
+    };
     Kept kept;
-    for (const Name& name : block.names) {
-      std::uint64_t& last = written[name.key * 0x9E3779B97F4A7C15u >> 44];
+    for (std::size_t i = 0; i < block.names.size(); ++i) {
+      if (i + ahead < block.names.size()) __builtin_prefetch(place(block.names[i + ahead]), 1);
+      const Name& name = block.names[i];
+      std::uint64_t& last = *place(name);
       if (name.key == 0 || std::exchange(last, name.key) != name.key) kept.push_back(&name);
     }
     return kept;
@@ -320,11 +357,12 @@ void CacheWriter::add(const Block& block) {
   const std::lock_guard lock(mutex_);
   Open& file = open();
   const Kept names = file.new_names(block);
-  BlockHeader header = header_of(block, names);
+  std::vector<std::int16_t> made;
+  BlockHeader header = header_of(block, names, made);
   const Layout layout(header, UINT64_MAX / 2);
   header.size = layout.size;
   try {
-    const Arrays arrays(block, names, header, layout);
+    const Arrays arrays(block, names, made, header, layout);
     header.sum = sum_of(header, arrays.sum());
     Entry entry;
     entry.at = file.at, entry.size = layout.size;
