@@ -46,6 +46,8 @@ class KeyBits {
   bool empty() const { return words_.empty(); }
   std::size_t bytes() const { return 8 * words_.size(); }
 
+  const std::uint64_t* words() const { return words_.data(); }
+
   void prefetch(std::uint64_t key) const { __builtin_prefetch(&words_[key / 64], 1); }
 
   // Adds a key; returns whether it is new.
@@ -123,6 +125,18 @@ class ReportedKeys {
     recent = key;
     if (++count_ == recent_.size() && count_ < most_slots) grow(4 * recent_.size());
     return true;
+  }
+
+  // What vectors of keys are compared with, until the next new key. With `exact`: a bit for each
+  // key; otherwise the last key per value of its lower bits, which `mask` selects.
+  struct View {
+    bool exact;
+    const std::uint64_t* words;
+    std::uint64_t mask;
+  };
+  View view() const {
+    if (!exact_.empty()) return {true, exact_.words(), 0};
+    return {false, recent_.data(), recent_.size() - 1};
   }
 
  private:
