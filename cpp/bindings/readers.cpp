@@ -102,7 +102,10 @@ class PythonReader {
     } catch (const std::system_error& error) {
       raise_os_error(error, path_);
     }
-    reader_.emplace(std::move(bytes), make_parser, reading, keep_going);
+    io::Reader::InOrder in_order;
+    if (first_)
+      in_order = [to = first_.get()](io::Block& block) { to->remove_known(block.first_names); };
+    reader_.emplace(std::move(bytes), make_parser, reading, keep_going, std::move(in_order));
   }
   ~PythonReader() { close(); }
 

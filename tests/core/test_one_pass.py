@@ -269,3 +269,26 @@ def test_a_hashed_store_that_grows_to_many_features_keeps_the_bits() -> None:
     assert (np.diff(keys.astype(np.int64)) > 0).all()
     for one, other in zip(dense.weights(), (keys, weights), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_learned_together_equal_rows_learned_alone(dtype: str, wide: bool) -> None:
+    """While a row of a hashed store is learned, the cells of the next row are found."""
+    rng = np.random.default_rng(8)
+    sizes = [5, 0, 1, 30, 0, 1500, 1500, 7, 7, 7, 1024, 1025, 3]
+    keys = [rng.choice(4000, size, replace=False) for size in sizes]
+    keys[7:10] = [keys[7]] * 3  # the same cells in turn
+    starts, columns = np.cumsum([0, *sizes]), np.concatenate(keys)
+    columns = columns * 2**40 + 7 if wide else columns.astype(np.int32)
+    values, labels = rng.normal(size=len(columns)), rng.choice([-1.0, 1.0], len(sizes))
+    order = np.concatenate([np.arange(13), [5, 5, 6, 5, 1, 1, 0, 12, 12, 3], rng.permutation(13)])
+    params = parameters("logistic")
+    together, alone = (
+        learner("one_pass", 0, store="hashed", dtype=dtype, **params) for _ in range(2)
+    )
+    batch = _core.sparse_batch(starts, columns, values.astype(dtype), 0, labels)
+    together.learn(batch, order)
+    for row in order:
+        alone.learn(batch, np.array([row]))
+    assert together.state() == alone.state()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from support.streams import learner
 from thresher import _core
 from thresher.data.scan import scan
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -76,10 +78,51 @@ class TestRoundTrip:
         sizes = [
             len(write_cache(tmp_path / "s", _core.make_block(starts, at, x, np.ones(1))))
             for at in (keys, keys + 2**31)
-            for x in (np.ones(1000), np.full(1000, 0.5), np.full(1000, 0.1))
+            for x in (
+                np.ones(1000),
+                np.full(1000, 0.1),
+                np.full(1000, 2**-20),
+                np.full(1000, 1 / 3),
+            )
         ]
-        expected = [1000 * bytes_ for bytes_ in (4, 8, 12, 8, 12, 16)]
+        expected = [1000 * bytes_ for bytes_ in (4, 6, 8, 12, 8, 10, 12, 16)]
         assert [size // 1000 * 1000 for size in sizes] == expected
+
+    @same_folder
+    @given(
+        st.sampled_from([1, 10, 100, 1000]),
+        st.lists(
+            st.integers(-33_000, 33_000) | st.sampled_from([32_767, 32_768, -32_767]), min_size=1
+        ),
+        st.sampled_from([None, -0.0, 1 / 3, np.nan, np.inf, 1e300, 0.1 + 1e-17, 5e-324]),
+        st.integers(0, 3000),
+        st.sampled_from(["float32", "float64"]),
+    )
+    def test_decimals_are_exact(self, tmp_path, parts, numbers, odd, ones, dtype):
+        found = [1.0] * ones + [number / parts for number in numbers]
+        with np.errstate(over="ignore"):
+            given_values = np.array(found if odd is None else [*found, odd], dtype)
+        count = len(given_values)
+        block = _core.make_block(np.array([0, count]), np.arange(count), given_values)
+        content = write_cache(tmp_path / "decimals", block)
+        reader = _core.CacheReader(tmp_path / "decimals")
+        for kind in ("float64", "float32"):
+            with np.errstate(over="ignore"):
+                wanted = given_values.astype(np.float64).astype(kind)
+            assert reader.block(0, kind).values.tobytes() == wanted.tobytes()
+        whole = np.round(given_values.astype(np.float64) * parts)
+        if odd is None and dtype == "float64" and np.abs(whole).max() < 2**15:
+            assert len(content) < 700 + 6 * count
+
+    def test_a_cache_of_format_1(self):
+        reader = _core.CacheReader(FIXTURES / "cache-format-1" / "rows.cache")
+        assert (reader.about, reader.rows, reader.nonzeros) == ('{"made": "by format 1"}', 3, 4)
+        first, second = (reader.block(number, "float64") for number in (0, 1))
+        assert first.keys.tolist() == [3, 2**40, 7]
+        assert first.values.tolist() == [0.37, -1.5, 2.0]
+        assert first.labels.tolist() == [1.0, -1.0]
+        assert first.names == [(3, b"three")]
+        assert second.values.tolist() == [0.1 + 1e-9]
 
     def test_special_values_are_kept(self, tmp_path):
         odd = np.array([-0.0, 5e-324, 1e300, np.inf, np.nan, 1 + 2**-52])

@@ -45,7 +45,7 @@ import os, resource, signal
 import numpy as np
 from thresher import _core
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-block = _core.make_block(np.array([0, 5000]), np.arange(5000), np.full(5000, 0.1), np.ones(1))
+block = _core.make_block(np.array([0, 5000]), np.arange(5000), np.full(5000, 1 / 3), np.ones(1))
 for room in (10, 40, 1000, 60_500):
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,14 +82,34 @@ def test_many_names_of_several_files(bits):
     assert as_dict(*first.of(keys)) == second_reading(b"".join(files), keys, bits=bits)
 
 
-def test_too_many_names_are_dropped():
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_too_many_names_are_dropped(threads):
     data = b"1 |n " + b" ".join(b"f%d" % i for i in range(20_000)) + b"\n"
     first = _core.FirstNames(0, most_bytes=100_000)
-    (block,) = read(data, "vw", first=first)
+    (block,) = read(data, "vw", first=first, threads=threads)
     assert first.full
     assert len(first) == 0
     assert not len(first.of(keys_of([block]))[0])
     assert not read(data, "vw", first=first)[0].names
+
+
+@pytest.mark.parametrize("bits", [0, 18])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_only_names_of_the_blocks_returned_count(bits, threads):
+    data = b"".join(b"1 |n a%d b%d\n" % (i, i) for i in range(5000))
+    first = _core.FirstNames(bits)
+    reader = _core.Reader(
+        io.BytesIO(data), "vw", first=first, bits=bits, threads=threads, block_bytes=1000
+    )
+    blocks = []
+    for _ in range(3):
+        blocks.append(reader.next())
+        keys = keys_of(blocks)
+        assert np.array_equal(first.keys(), keys)
+        assert len(first) == len(keys)
+        time.sleep(0.02)  # other threads read ahead
+    reader.close()
+    assert np.array_equal(first.keys(), keys)
 
 
 def test_only_one_way_to_ask_for_names():

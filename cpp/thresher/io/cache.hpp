@@ -1,8 +1,8 @@
 // Thresher's binary cache: stores the blocks of a reader, so that later passes need no parsing.
 //
 // Everything is stored except lines that failed to parse. Per block, keys take 4 bytes if all fit;
-// values take 0 bytes if all are 1, and 4 bytes if a float represents each exactly. The layout of
-// the file is in cache_format.hpp.
+// values take 0 bytes if all are 1, 2 bytes if all are short decimals (0.37), and 4 bytes if a float
+// represents each exactly. The layout of the file is in cache_format.hpp.
 #pragma once
 
 #include <cstddef>

@@ -62,7 +62,8 @@ const char* block_fault(const std::byte* base, const Entry& of, const BlockHeade
   };
   if (!one_of(header.starts, {Kind::narrow, Kind::wide}) ||
       !one_of(header.keys, {Kind::narrow, Kind::wide}) ||
-      !one_of(header.values, {Kind::none, Kind::narrow, Kind::wide}) ||
+      !one_of(header.values, {Kind::none, Kind::narrow, Kind::wide, Kind::whole, Kind::tenths,
+                              Kind::hundredths, Kind::thousandths}) ||
       !one_of(header.labels, {Kind::none, Kind::wide}) ||
       !one_of(header.weights, {Kind::none, Kind::wide}) ||
       !one_of(header.lists, {Kind::none, Kind::wide}) ||

@@ -12,6 +12,7 @@
 // sketch.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,7 @@
 
 namespace thresher::io::format {
 
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2, oldest = 1;            // format 1 has no decimals
 constexpr std::uint64_t file_magic = 0x0A65686361435489u;   // "\x89TCache\n"
 constexpr std::uint64_t block_magic = 0x0A6B636F6C425489u;  // "\x89TBlock\n"
 constexpr std::uint64_t end_magic = 0x0A646E4568635489u;    // "\x89TchEnd\n"
@@ -44,8 +45,25 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == alignment);
 
-// How an array is stored.
-enum class Kind : std::uint8_t { none = 0, narrow = 1, wide = 2 };  // narrow: 4 bytes each, wide: 8
+// How an array is stored: with 4 bytes each (narrow), 8 (wide), or 2 (decimals). Decimals are whole
+// numbers of 16 bits, which are divided by parts() to give the values exactly.
+enum class Kind : std::uint8_t {
+  none = 0,
+  narrow = 1,
+  wide = 2,
+  whole = 3,
+  tenths = 4,
+  hundredths = 5,
+  thousandths = 6
+};
+constexpr std::array decimals{Kind::whole, Kind::tenths, Kind::hundredths, Kind::thousandths};
+constexpr bool is_decimal(Kind kind) { return kind >= Kind::whole; }
+constexpr double parts(Kind kind) {
+  return kind == Kind::whole        ? 1
+         : kind == Kind::tenths     ? 10
+         : kind == Kind::hundredths ? 100
+                                    : 1000;
+}
 
 struct BlockHeader {
   std::uint64_t magic = block_magic;
@@ -57,7 +75,7 @@ struct BlockHeader {
   std::uint64_t offset = 0, bytes = 0, first_line = 0, line_count = 0, digest = 0;  // as in Block
   Kind starts = Kind::none;
   Kind keys = Kind::none;
-  Kind values = Kind::none;  // none: all are 1
+  Kind values = Kind::none;  // none: all are 1; the only array that may have decimals
   Kind labels = Kind::none;
   Kind weights = Kind::none;  // none: all are 1
   Kind lists = Kind::none;
@@ -109,7 +127,9 @@ struct Layout {
 
   // A damaged header can contain any numbers, so no array is placed beyond `limit` bytes.
   Layout(const BlockHeader& header, std::uint64_t limit) : limit_(limit) {
-    const auto width = [](Kind kind) -> std::uint64_t { return kind == Kind::narrow ? 4 : 8; };
+    const auto width = [](Kind kind) -> std::uint64_t {
+      return kind == Kind::narrow ? 4 : is_decimal(kind) ? 2 : 8;
+    };
     const auto optional = [&](Array& array, Kind kind, std::uint64_t count) {
       if (kind != Kind::none) place(array, count, width(kind));
     };

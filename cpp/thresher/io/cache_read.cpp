@@ -97,9 +97,9 @@ struct CacheReader::Open {
     FileHeader header;
     file.read(0, sizeof header, &header);
     if (header.magic != file_magic) fail("the file is not a Thresher cache");
-    if (header.version != version)
+    if (header.version < oldest || header.version > version)
       fail("the cache has format " + std::to_string(header.version) + "; this version reads " +
-           std::to_string(version) + "; create it again");
+           std::to_string(oldest) + " to " + std::to_string(version) + "; create it again");
     if (header.size > file.size()) cut();
     if (header.size < sizeof header || header.size % alignment != 0 ||
         header.about_bytes > header.size - sizeof header)
@@ -226,18 +226,24 @@ Block CacheReader::Open::read(std::size_t number, Real real, bool names) {
   else batch.keys = static_cast<const std::int64_t*>(at(layout.keys));
 
   const auto values_as = [&]<class To>(Ones<To>& ones, std::unique_ptr<To[]>& converted) {
-    const auto convert = [&](const auto* from) {
-      if constexpr (std::is_same_v<decltype(from), const To*>) {
-        batch.values = from;
-      } else {
-        converted = std::make_unique_for_overwrite<To[]>(header.nonzeros);
-        for (std::uint64_t k = 0; k < header.nonzeros; ++k) converted[k] = static_cast<To>(from[k]);
-        batch.values = static_cast<const To*>(converted.get());
-      }
+    const auto fill_with = [&](auto value_of) {
+      converted = std::make_unique_for_overwrite<To[]>(header.nonzeros);
+      for (std::uint64_t k = 0; k < header.nonzeros; ++k)
+        converted[k] = static_cast<To>(value_of(k));
+      batch.values = static_cast<const To*>(converted.get());
     };
-    if (header.values == Kind::narrow) convert(static_cast<const float*>(at(layout.values)));
-    else if (header.values == Kind::wide) convert(static_cast<const double*>(at(layout.values)));
-    else {
+    const auto convert = [&](const auto* from) {
+      if constexpr (std::is_same_v<decltype(from), const To*>) batch.values = from;
+      else fill_with([from](std::uint64_t k) { return from[k]; });
+    };
+    if (header.values == Kind::narrow) {
+      convert(static_cast<const float*>(at(layout.values)));
+    } else if (header.values == Kind::wide) {
+      convert(static_cast<const double*>(at(layout.values)));
+    } else if (is_decimal(header.values)) {
+      const auto* from = static_cast<const std::int16_t*>(at(layout.values));
+      fill_with([from, by = parts(header.values)](std::uint64_t k) { return from[k] / by; });
+    } else {
       const auto shared = ones.get(most);
       batch.values = shared->data();
       held->ones = shared;

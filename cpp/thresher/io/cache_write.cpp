@@ -3,16 +3,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <random>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "thresher/io/cache.hpp"
 #include "thresher/io/cache_format.hpp"
+#include "thresher/io/cache_values.hpp"
 #include "thresher/io/keys.hpp"
 #include "thresher/io/retry.hpp"
 
@@ -21,27 +24,6 @@ namespace thresher::io {
 using namespace format;
 
 namespace {
-
-template <class T>
-bool all_one(const T* values, std::size_t count) {
-  return std::all_of(values, values + count, [](T value) { return value == T(1); });
-}
-
-// Compares bits, so that a NaN equals itself and -0 differs from 0.
-bool all_floats(const double* values, std::size_t count) {
-  return std::all_of(values, values + count, [](double value) {
-    return std::bit_cast<std::uint64_t>(static_cast<double>(static_cast<float>(value))) ==
-           std::bit_cast<std::uint64_t>(value);
-  });
-}
-
-Kind kind_of(const float* values, std::size_t count) {
-  return all_one(values, count) ? Kind::none : Kind::narrow;
-}
-Kind kind_of(const double* values, std::size_t count) {
-  if (all_one(values, count)) return Kind::none;
-  return all_floats(values, count) ? Kind::narrow : Kind::wide;
-}
 
 bool row_by_row(const std::uint32_t* lines, std::size_t rows) {
   for (std::size_t row = 0; row < rows; ++row)
@@ -55,8 +37,8 @@ std::span<const std::byte> bytes_of(const auto& object) {
 
 using Kept = std::vector<const Name*>;  // the names of a block that are written
 
-// The header of a block, except its size and checksum.
-BlockHeader header_of(const Block& block, const Kept& names) {
+// The header of a block, except its size and checksum. Also makes the decimals of the values.
+BlockHeader header_of(const Block& block, const Kept& names, std::vector<std::int16_t>& made) {
   const Batch& batch = block.batch;
   if (!batch.distinct) throw std::invalid_argument("a cache takes rows without repeated keys");
   BlockHeader header;
@@ -87,7 +69,8 @@ BlockHeader header_of(const Block& block, const Kept& names) {
         }
       },
       batch.keys);
-  header.values = std::visit([&](auto values) { return kind_of(values, nonzeros); }, batch.values);
+  header.values =
+      std::visit([&](auto values) { return kind_of(values, nonzeros, made); }, batch.values);
   if (batch.labels) header.labels = Kind::wide;
   if (batch.weights && !all_one(batch.weights, rows)) header.weights = Kind::wide;
   if (block.label_starts) {
@@ -111,12 +94,15 @@ BlockHeader header_of(const Block& block, const Kept& names) {
 // copied.
 class Arrays {
  public:
-  Arrays(const Block& block, const Kept& names, const BlockHeader& header, const Layout& layout) {
+  Arrays(const Block& block, const Kept& names, const std::vector<std::int16_t>& made,
+         const BlockHeader& header, const Layout& layout) {
     const Batch& batch = block.batch;
     std::visit([&](auto starts) { add(starts, header.starts, layout.starts); }, batch.starts);
     std::visit([&](auto keys) { add(keys, header.keys, layout.keys); }, batch.keys);
-    std::visit([&](auto values) { add_values(values, header.values, layout.values); },
-               batch.values);
+    if (is_decimal(header.values)) add_bytes(made.data(), layout.values);
+    else
+      std::visit([&](auto values) { add_values(values, header.values, layout.values); },
+                 batch.values);
     add_bytes(batch.labels, layout.labels), add_bytes(batch.weights, layout.weights);
     add_bytes(block.label_starts, layout.label_starts);
     add_bytes(block.label_values, layout.label_values);
@@ -253,9 +239,15 @@ struct CacheWriter::Open {
   // frequent name would otherwise be in every block.
   Kept new_names(const Block& block) {
     if (written.empty() && !block.names.empty()) written.assign(std::size_t{1} << 20, 0);
+    constexpr std::size_t ahead = 16;  // names between a prefetch and its use
+    const auto place = [this](const Name& name) {
+      return written.data() + (name.key * 0x9E3779B97F4A7C15u >> 44);
+    };
     Kept kept;
-    for (const Name& name : block.names) {
-      std::uint64_t& last = written[name.key * 0x9E3779B97F4A7C15u >> 44];
+    for (std::size_t i = 0; i < block.names.size(); ++i) {
+      if (i + ahead < block.names.size()) __builtin_prefetch(place(block.names[i + ahead]), 1);
+      const Name& name = block.names[i];
+      std::uint64_t& last = *place(name);
       if (name.key == 0 || std::exchange(last, name.key) != name.key) kept.push_back(&name);
     }
     return kept;
@@ -320,11 +312,12 @@ void CacheWriter::add(const Block& block) {
   const std::lock_guard lock(mutex_);
   Open& file = open();
   const Kept names = file.new_names(block);
-  BlockHeader header = header_of(block, names);
+  std::vector<std::int16_t> made;
+  BlockHeader header = header_of(block, names, made);
   const Layout layout(header, UINT64_MAX / 2);
   header.size = layout.size;
   try {
-    const Arrays arrays(block, names, header, layout);
+    const Arrays arrays(block, names, made, header, layout);
     header.sum = sum_of(header, arrays.sum());
     Entry entry;
     entry.at = file.at, entry.size = layout.size;

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct NameList {
   std::vector<std::uint64_t> keys;
   std::vector<std::uint32_t> sizes;  // of the names in `text`
   std::string text;
+  std::size_t known = 0;  // bytes of the set of all keys that had names then; see FirstNames
 
   bool empty() const { return keys.empty(); }
   std::size_t bytes() const {
@@ -45,6 +47,8 @@ class KeyBits {
   explicit KeyBits(int bits) : words_(((std::size_t{1} << bits) + 63) / 64, 0) {}
   bool empty() const { return words_.empty(); }
   std::size_t bytes() const { return 8 * words_.size(); }
+
+  const std::uint64_t* words() const { return words_.data(); }
 
   void prefetch(std::uint64_t key) const { __builtin_prefetch(&words_[key / 64], 1); }
 
@@ -123,6 +127,18 @@ class ReportedKeys {
     recent = key;
     if (++count_ == recent_.size() && count_ < most_slots) grow(4 * recent_.size());
     return true;
+  }
+
+  // What vectors of keys are compared with, until the next new key. With `exact`: a bit for each
+  // key; otherwise the last key per value of its lower bits, which `mask` selects.
+  struct View {
+    bool exact;
+    const std::uint64_t* words;
+    std::uint64_t mask;
+  };
+  View view() const {
+    if (!exact_.empty()) return {true, exact_.words(), 0};
+    return {false, recent_.data(), recent_.size() - 1};
   }
 
  private:
@@ -205,14 +221,24 @@ class FirstNames {
     return found;
   }
 
-  // Stores the names of a block. Must be called for blocks in file order.
-  void take(NameList names) {
+  // Removes the names of a block whose keys had names before. Must be called for blocks in file
+  // order; another thread may call take() for blocks before it.
+  void remove_known(NameList& names) {
+    const std::lock_guard lock(mutex_);
     if (full() || names.empty()) return;
     if (few_.empty()) keep_new(names, many_);
     else keep_new(names, few_);
+    names.known = few_.bytes() + many_.bytes();
+  }
+  // Stores the names of a block, after remove_known(), also in file order. The names that count are
+  // those that were taken, however far a thread has read ahead.
+  void take(NameList names) {
+    if (full() || names.empty()) return;
     size_ += names.keys.size(), bytes_ += names.bytes();
-    if (!names.empty()) lists_.push_back(std::move(names));
-    if (bytes_ + few_.bytes() + many_.bytes() <= most_bytes_) return;
+    const std::size_t known = names.known;
+    lists_.push_back(std::move(names));
+    if (bytes_ + known <= most_bytes_) return;
+    const std::lock_guard lock(mutex_);
     full_.store(true, std::memory_order_relaxed);
     lists_.clear(), size_ = bytes_ = 0, few_ = {}, many_ = {};
   }
@@ -283,7 +309,8 @@ class FirstNames {
   std::size_t most_bytes_, size_ = 0, bytes_ = 0;
   std::atomic<bool> full_ = false;
   std::vector<NameList> lists_;  // of blocks, in file order
-  KeyBits few_;                  // the keys of `lists_`; empty if there may be too many bits
+  std::mutex mutex_;             // guards the members below
+  KeyBits few_;                  // the keys that had names; empty if there may be too many bits
   KeyTable many_;
 };
 

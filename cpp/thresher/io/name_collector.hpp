@@ -17,6 +17,17 @@
 
 namespace thresher::io {
 
+// Features whose names may be new, until they are flushed. Arrays, so that eight can be added at a
+// time.
+struct SeenNames {
+  static constexpr std::size_t most = 64;  // of `count`, before eight are added
+
+  std::array<std::uint64_t, most + 8> keys;  // folded
+  std::array<const char*, most + 8> names;
+  std::array<std::uint64_t, most + 8> sizes;
+  std::size_t count = 0;
+};
+
 class Names {
  public:
   explicit Names(const Options& options)
@@ -35,6 +46,12 @@ class Names {
 
   bool on() const { return on_; }
 
+  // For vectors of features, if on(): whether keys are folded and features wait for a flush in
+  // seen(); if there are more than `most`, flush() must be called. And the keys reported before.
+  bool waits() const { return reported_.has_value(); }
+  SeenNames& seen() { return seen_; }
+  ReportedKeys::View reported() const { return (reported_ ? *reported_ : *recent_).view(); }
+
   // Notes a feature: at once, or at the next flush(). The text of the name must stay until then.
   void see(std::uint64_t key, std::uint64_t folded, const PrefixHash& space,
            std::string_view name) {
@@ -42,23 +59,29 @@ class Names {
       if (wants(key, folded)) add(folded, space.prefix(), name);
     } else if (on_) {
       reported_->prefetch(folded);
-      seen_[count_++] = {folded, name};
-      if (count_ == seen_.size()) flush(space);
+      seen_.keys[seen_.count] = folded;
+      seen_.names[seen_.count] = name.data(), seen_.sizes[seen_.count] = name.size();
+      if (++seen_.count > SeenNames::most) flush(space);
     }
   }
 
   // Adds the names of the features since the last flush, which are of one namespace. Not at once,
   // because most of the time would be spent on waiting for memory.
   void flush(const PrefixHash& space) {
+    if (seen_.count > 0) report(space);
+  }
+  [[gnu::noinline]] void report(const PrefixHash& space) {
     std::size_t fresh = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
-      seen_[fresh] = seen_[i];
-      fresh += reported_->is_new(seen_[i].folded);
+    for (std::size_t i = 0; i < seen_.count; ++i) {
+      seen_.keys[fresh] = seen_.keys[i];
+      seen_.names[fresh] = seen_.names[i], seen_.sizes[fresh] = seen_.sizes[i];
+      fresh += reported_->is_new(seen_.keys[i]);
     }
-    count_ = 0;
+    seen_.count = 0;
     if (fresh == 0) return;
     const std::string prefix = space.prefix();
-    for (std::size_t i = 0; i < fresh; ++i) add(seen_[i].folded, prefix, seen_[i].name);
+    for (std::size_t i = 0; i < fresh; ++i)
+      add(seen_.keys[i], prefix, std::string_view(seen_.names[i], seen_.sizes[i]));
   }
 
   // Whether the name of `key` should be added; `folded` is the key of its weight.
@@ -91,12 +114,7 @@ class Names {
   std::shared_ptr<const KeySet> wanted_;
   std::shared_ptr<const FirstNames> first_;
   std::optional<ReportedKeys> reported_;  // with `first_`
-  struct Seen {
-    std::uint64_t folded;
-    std::string_view name;
-  };
-  std::array<Seen, 64> seen_;
-  std::size_t count_ = 0;  // of `seen_`
+  SeenNames seen_;
   std::vector<Name>* names_ = nullptr;
   NameList* list_ = nullptr;
   std::optional<ReportedKeys> recent_;  // without `first_`: of all bits of the keys

@@ -20,13 +20,14 @@ std::string too_long(std::size_t limit) {
 }  // namespace
 
 Reader::Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser,
-               const Reading& reading, bool keep_going)
+               const Reading& reading, bool keep_going, InOrder in_order)
     : source_(std::move(source)),
       cutter_(*source_, reading.offset, reading.block_bytes, reading.max_line),
       pool_(std::make_shared<Pool>(static_cast<std::size_t>(std::max(1, reading.threads)) + 4)),
       line_(reading.first_line),
       keep_going_(keep_going),
       ahead_(static_cast<std::uint64_t>(std::max(1, reading.threads)) + 2),
+      in_order_(std::move(in_order)),
       results_(ahead_) {
   // The caller's thread counts as one of the threads; another worker would only compete with it.
   const int workers = std::max(1, reading.threads - 1);
@@ -58,6 +59,7 @@ std::unique_ptr<Block> Reader::next(const Waiting& waiting) {
   Block& block = *result.block;
   block.first_line = line_;
   line_ += block.line_count;
+  if (in_order_ && parsers_.size() > 1) in_order_(block);
   done_ = !keep_going_ && !block.bad.empty();
   return std::move(result.block);
 }
@@ -91,6 +93,7 @@ Reader::Result Reader::work(Chunk& chunk, Parser& parser, std::unique_lock<std::
     } else {
       parser.parse(chunk.text(), pool_->take(), *block);
     }
+    if (in_order_ && parsers_.size() == 1) in_order_(*block);
     return {std::move(block), nullptr};
   } catch (...) {
     return {nullptr, std::current_exception()};

@@ -34,9 +34,12 @@ class Reader {
  public:
   using MakeParser = std::function<std::unique_ptr<Parser>()>;
   using Waiting = std::function<void()>;
+  using InOrder = std::function<void(Block&)>;
 
+  // `in_order`, if not null, is called for each block in file order, before next() returns it: by
+  // the thread that parsed it if only one does, else by the thread that calls next().
   Reader(std::unique_ptr<ByteSource> source, const MakeParser& make_parser, const Reading& reading,
-         bool keep_going = true);
+         bool keep_going = true, InOrder in_order = {});
   ~Reader() { stop(); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -69,6 +72,7 @@ class Reader {
   bool keep_going_, done_ = false;
   std::uint64_t ahead_;  // maximum number of blocks that are read but not yet delivered
 
+  InOrder in_order_;
   std::vector<std::unique_ptr<Parser>> parsers_;
   Chunk chunk_;  // used by the caller's thread if there are no workers
 

@@ -268,7 +268,7 @@ class Vw final : public Parser {
     Storage& s = assembly_.storage();
     const vw::Target<Key, Real, decltype(noted)> target{
         s.keys<Key>().data(),  s.values<Real>().data(), count, assembly_.mask(),
-        assembly_.registers(), &assembly_.ranks(),      noted};
+        assembly_.registers(), &assembly_.ranks(),      noted, &names_};
     const auto run = [&]<int extras>(std::integral_constant<int, extras>) {
 #if defined(__x86_64__) && defined(__GNUC__)
       if (vectors_) return vw::vector_loop<extras>(p, weight, hash_, marks_, target);
@@ -276,6 +276,11 @@ class Vw final : public Parser {
       return modern_ ? vw::modern_loop<extras>(p, weight, hash_, marks_, target)
                      : vw::other_loop<extras>(p, weight, hash_, marks_, target);
     };
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (vectors_ && names_.on() && interactions_.empty())
+      return names_.waits() ? vw::vector_loop<3>(p, weight, hash_, marks_, target)
+                            : vw::vector_loop<4>(p, weight, hash_, marks_, target);
+#endif
     if (names_.on() || !interactions_.empty()) return run(std::integral_constant<int, 2>{});
     return assembly_.registers() ? run(std::integral_constant<int, 1>{})
                                  : run(std::integral_constant<int, 0>{});

@@ -8,6 +8,7 @@
 
 #include "thresher/io/hash.hpp"
 #include "thresher/io/marks.hpp"
+#include "thresher/io/name_collector.hpp"
 #include "thresher/io/number.hpp"
 #include "thresher/io/scan.hpp"
 #include "thresher/io/sketch.hpp"
@@ -29,7 +30,7 @@ inline Found key_of(PrefixHash& hash, std::string_view name) {
   return {hash(name.data(), name.size()), true};
 }
 
-// Where features go: the arrays of a block from `count` on, a sketch, and `note` (names).
+// Where features go: the arrays of a block from `count` on, a sketch, and `note` or `names`.
 template <class Key, class Real, class Note>
 struct Target {
   Key* keys;
@@ -39,6 +40,7 @@ struct Target {
   std::uint8_t* registers;  // null: no sketch
   Ranks* ranks;             // not yet in registers
   const Note& note;
+  Names* names;  // for vectors
 };
 
 // The keys of `count` names without a value, which follow each other with one blank between them.

@@ -129,6 +129,57 @@ struct Product {
   return _mm512_castsi512_pd(flipped);
 }
 
+// Those of the keys that were not reported before; some that were may be among them.
+[[THRESHER_512, gnu::always_inline]] inline __mmask8 unreported(const ReportedKeys::View& reported,
+                                                                __m512i key, __mmask8 lanes) {
+  const __m512i nothing = _mm512_setzero_si512();
+  const __m512i place =
+      reported.exact ? _mm512_srli_epi64(key, 6) : _mm512_and_si512(key, all(reported.mask));
+  const __m512i word = _mm512_mask_i64gather_epi64(nothing, lanes, place, reported.words, 8);
+  return reported.exact ? _mm512_mask_testn_epi64_mask(lanes, word, _mm512_rolv_epi64(all(1), key))
+                        : _mm512_mask_cmpneq_epi64_mask(lanes, word, key);
+}
+
+// Note the names of features, which begin at base + begin, as Names::see() of each one does. The
+// first function is for names that wait.
+[[THRESHER_512, gnu::always_inline]] inline void note_later(Names& names, const PrefixHash& space,
+                                                            __m512i folded, __mmask8 lanes,
+                                                            const char* base, __m512i begin,
+                                                            __m512i size) {
+  const __mmask8 fresh = unreported(names.reported(), folded, lanes);
+  const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(base));
+  const __m512i name = _mm512_add_epi64(begin, all(address));
+  SeenNames& seen = names.seen();
+  const std::size_t n = seen.count;
+  _mm512_storeu_si512(seen.keys.data() + n, _mm512_maskz_compress_epi64(fresh, folded));
+  _mm512_storeu_si512(seen.names.data() + n, _mm512_maskz_compress_epi64(fresh, name));
+  _mm512_storeu_si512(seen.sizes.data() + n, _mm512_maskz_compress_epi64(fresh, size));
+  seen.count += static_cast<std::size_t>(__builtin_popcount(fresh));
+  if (seen.count > SeenNames::most) [[unlikely]]
+    names.flush(space);
+}
+[[THRESHER_512, gnu::always_inline]] inline void note_now(Names& names, const PrefixHash& space,
+                                                          __m512i key, __m512i folded,
+                                                          __mmask8 lanes, const char* base,
+                                                          __m512i begin, __m512i size) {
+  const ReportedKeys::View reported = names.reported();
+  __mmask8 fresh = unreported(reported, key, lanes);
+  if (fresh == 0) return;
+  // If keys share a slot, the first one may make the table forget the second one.
+  const __m512i slots = _mm512_and_si512(key, all(reported.mask));
+  const __m512i same = _mm512_conflict_epi64(slots);
+  if (_mm512_test_epi64_mask(same, same)) fresh = lanes;
+  alignas(64) std::uint64_t keys[8], cells[8], starts[8], sizes[8];
+  _mm512_store_si512(keys, key);
+  _mm512_store_si512(cells, folded);
+  _mm512_store_si512(starts, begin);
+  _mm512_store_si512(sizes, size);
+  for (unsigned left = fresh; left != 0; left &= left - 1) {
+    const auto k = static_cast<unsigned>(__builtin_ctz(left));
+    names.see(keys[k], cells[k], space, {base + starts[k], sizes[k]});
+  }
+}
+
 // The hash of names in a namespace.
 struct Space {
   [[THRESHER_512, gnu::always_inline]] explicit Space(const PrefixHash& hash)
@@ -166,6 +217,7 @@ THRESHER_INLINE std::size_t constant(std::size_t number) {
 template <class Real>
 constexpr double largest_of = sizeof(Real) == 4 ? 0x1.FFFFFEFFFFFFFp127 : 0x1.FFFFFFFFFFFFFp1023;
 
+// `extras` as in PlainLoop; 3: names that wait, 4: names that do not, and maybe a sketch.
 template <int extras, class Key, class Real, class Note>
 [[THRESHER_512]] const char* vector_loop(const char* p, double& weight, PrefixHash& hash,
                                          Marks& marks, const Target<Key, Real, Note>& target) {
@@ -299,10 +351,16 @@ template <int extras, class Key, class Real, class Note>
       for (unsigned k = 0; k < 8 && (lanes >> k & 1); ++k)
         target.note(found[k], named >> k & 1, {base + starts[k], sizes[k]});
     }
-    key = _mm512_and_si512(key, mask);
+    const __m512i folded = _mm512_and_si512(key, mask);
+    const auto noted = static_cast<__mmask8>(lanes & named);
+    if constexpr (extras == 3)
+      vectors::note_later(*target.names, hash, folded, noted, base, begin, size);
+    if constexpr (extras == 4)
+      vectors::note_now(*target.names, hash, key, folded, noted, base, begin, size);
     if constexpr (sizeof(Key) == 4)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(target.keys + n), _mm512_cvtepi64_epi32(key));
-    else _mm512_storeu_si512(target.keys + n, key);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(target.keys + n),
+                          _mm512_cvtepi64_epi32(folded));
+    else _mm512_storeu_si512(target.keys + n, folded);
     if constexpr (sizeof(Real) == 4) _mm256_storeu_ps(target.values + n, _mm512_cvtpd_ps(value));
     else _mm512_storeu_pd(target.values + n, value);
 
@@ -325,6 +383,7 @@ template <int extras, class Key, class Real, class Note>
       // The next namespace, if it has no weight: `|name `.
       start = at[i - 1] + std::size_t{1};
       if (start != at[i] || i + 1 >= last || kinds[i + 1] != ' ') break;
+      if constexpr (extras == 3) target.names->flush(hash);
       hash.set_space({base + start + 1, static_cast<std::size_t>(at[i + 1] - at[i] - 1)});
       space = vectors::Space(hash);
       weight = 1, factor = _mm512_set1_pd(1);

@@ -33,6 +33,8 @@ class LineStore {
     typename HashedStore<Place>::Places places;
     std::vector<std::uint32_t> numbers;
     std::vector<std::int32_t> later;
+    std::vector<Place> next;          // of a row that fetch() found, whose keys are next_keys
+    const void* next_keys = nullptr;  // null: none; must be null before other memory has keys
 
     // Keys of a later row, as many as the row has: those that lack are its own. For keys of 64 bits
     // and a row that has enough keys, the later row itself.
@@ -67,6 +69,7 @@ class LineStore {
   // An empty store with the same layout.
   LineStore empty() const { return {hashed_, width_, stride_, stamp_stride_}; }
 
+  bool hashed() const { return hashed_; }
   std::uint64_t width() const { return width_; }      // 0: any key
   std::size_t hashed_cells() const { return used_; }  // at most; 0 if the store is dense
   std::size_t numbers() const { return stride_; }
@@ -107,6 +110,19 @@ class LineStore {
   RowOfCells<Real> find(const Key* keys, const Real* x, std::size_t n, const Key* later,
                         std::size_t fetched, Work& work) const {
     return look_up(keys, x, n, later, fetched, work, [](std::uint64_t) { return 0u; });
+  }
+
+  // Finds the cells of the next row in a hashed store and fetches them, while another row is learned.
+  // find() uses them; no cell may be removed between. `later` as in find().
+  template <class Key>
+  void fetch(const Key* keys, std::size_t n, const Key* later, std::size_t fetched,
+             Work& work) const {
+    work.next.resize(n), work.next_keys = keys;
+    index_.copy(keys, n, later, fetched, work.next.data());
+    constexpr std::size_t line = 64 / sizeof(Real), most = 4 * line;
+    for (const Place& place : work.next)
+      for (std::size_t i = 0; i < std::min(stride_, most); i += line)
+        __builtin_prefetch(cells_.data() + place.number * stride_ + i, 1);
   }
 
   Cell<Real> put(std::uint64_t key) {
@@ -219,13 +235,17 @@ class LineStore {
     RowOfCells<Real> row{cell(0), stride_, stamp_stride_, nullptr, x, n, nullptr};
     if (hashed_) {
       if (work.numbers.size() < n) work.numbers.resize(n);
-      index_.gather(keys, 0, n, later, fetched, work.places,
-                    [&](std::size_t k, const Four<Place>& four) {
-                      for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
-                        work.numbers[k + i] = four[i].number;
-                        __builtin_prefetch(cells_.data() + four[i].number * stride_, 1);
-                      }
-                    });
+      if (work.next_keys == keys && work.next.size() == n) {
+        for (std::size_t k = 0; k < n; ++k) work.numbers[k] = work.next[k].number;
+      } else {
+        index_.gather(keys, 0, n, later, fetched, work.places,
+                      [&](std::size_t k, const Four<Place>& four) {
+                        for (std::size_t i = 0; i < pack_size && k + i < n; ++i) {
+                          work.numbers[k + i] = four[i].number;
+                          __builtin_prefetch(cells_.data() + four[i].number * stride_, 1);
+                        }
+                      });
+      }
       for (std::size_t k = 0; k < n; ++k)
         if (work.numbers[k] == 0)
           work.numbers[k] = absent(static_cast<std::uint64_t>(static_cast<std::int64_t>(keys[k])));
@@ -300,6 +320,26 @@ RowOfCells<Real> cells_of(Rows<Real>& rows, Store& store, typename LineStore<Rea
     if (fetched < n)
       std::tie(later, fetched) = work.padded(rows.template row_ahead<Key>(2), keys, n);
     row = store.find(keys, rows.values(), n, later, fetched, work);
+  });
+  return row;
+}
+
+// The same, which also fetches the cells of the next row. No cell may be removed while `rows` are
+// read, and work.next_keys must be null before them.
+template <class Real>
+RowOfCells<Real> cells_and_next(Rows<Real>& rows, LineStore<Real>& store,
+                                typename LineStore<Real>::Work& work) {
+  if (!store.hashed()) return cells_of(rows, store, work);
+  constexpr std::size_t most = 1024;  // cells of a row, so that the processor's cache can hold them
+  RowOfCells<Real> row;
+  rows.with_keys([&](const auto* keys) {
+    using Key = std::remove_cvref_t<decltype(*keys)>;
+    const std::size_t n = rows.count();
+    const auto [later, fetched] = rows.template ahead<Key>(n);
+    row = store.find(keys, rows.values(), n, later, work.next_keys ? 0 : fetched, work);
+    const auto [next, count] = rows.template row_ahead<Key>(1);
+    work.next_keys = nullptr;
+    if (next && count <= most) store.fetch(next, count, later, fetched, work);
   });
   return row;
 }

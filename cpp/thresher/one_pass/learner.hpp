@@ -68,6 +68,7 @@ class OnePassLanes final : public Lanes {
 
   void learn(const Batch& batch, const Visit& visit, const Told& told, double* before) override {
     Rows<Real> rows(batch, visit, store_.width());
+    work_.next_keys = nullptr;
     for (; rows.next(); before += before ? count() : 0) {
       const std::int64_t row = rows.row();
       if (!told.sees(row, clock_)) {
@@ -207,7 +208,8 @@ class OnePassLanes final : public Lanes {
   void learn_row(Rows<Real>& rows, const Batch& batch, const Told& told, double* before) {
     inputs_.begin(rows);
     store_.reserve(rows.count(), [](const lanes::Cell<Real>&) { return false; });
-    const lanes::RowOfCells<Real> row = lanes::cells_of(rows, store_, work_);
+    const lanes::RowOfCells<Real> row = told.seen ? lanes::cells_of(rows, store_, work_)
+                                                  : lanes::cells_and_next(rows, store_, work_);
     rows.check_next_row();
     mixed_.resize(4 * row.n);
     inverses_.resize(row.n * bank_.size());

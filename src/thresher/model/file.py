@@ -26,10 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
-from thresher.atomic import write_whole
+from thresher.atomic import written_whole
 from thresher.certificates import Certificate
 from thresher.errors import ModelFileError, ParameterError
 from thresher.file_format import (
@@ -47,6 +46,7 @@ from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 from thresher.model.name_arrays import NameArrays
 from thresher.model.state import LearnerState
+from thresher.model.tensor_file import parts, raw
 
 FORMAT, WITHOUT_STATE = 3, 2
 _KEY = "thresher"  # the only metadata entry: several would be written in random order
@@ -103,8 +103,9 @@ def write(model: Model, path: str | PathLike[str], state: bool = False) -> None:
         size = sum(array.nbytes for array in learner.values())
         about["learner"] = {"bytes": size, "checksum": _digest(learner, sorted(learner))}
     about["checksum"] = _checksum(tensors, about)
-    content = to_bytes(tensors | learner, {_KEY: json.dumps(about, sort_keys=True)})
-    write_whole(path, content)
+    with written_whole(path) as file:
+        for part in parts(tensors | learner, {_KEY: json.dumps(about, sort_keys=True)}):
+            file.write(part)
 
 
 def _state_tensors(model: Model) -> dict[str, NDArray[Any]]:
@@ -356,7 +357,7 @@ def _digest(tensors: Mapping[str, NDArray[Any]], names: Iterable[str], text: str
     digest = hashlib.sha256(text.encode())
     for name in names:
         digest.update(f"{name} {tensors[name].dtype.str} {tensors[name].shape}".encode())
-        digest.update(tensors[name].tobytes())
+        digest.update(raw(tensors[name]))
     return digest.hexdigest()
 
 

@@ -132,11 +132,10 @@ class NameArrays(Mapping[int, str]):
 
 def _is_utf8(ends: NDArray[np.int64], text: NDArray[np.uint8]) -> bool:
     """Tell whether each name is valid UTF-8."""
-    content = text.tobytes()
-    if content.isascii():
+    if text.max(initial=0) < 0x80:
         return True
     try:
-        content.decode()
+        text.tobytes().decode()
     except UnicodeDecodeError:
         return False
     starts = ends[:-1][ends[:-1] < len(text)]
