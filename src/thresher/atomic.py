@@ -217,6 +217,27 @@ def _remove(temporary: str) -> None:
         os.unlink(temporary)
 
 
+def remove(path: str | PathLike[str]) -> None:
+    """Remove a file; it stays removed after a power cut.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        It may come back.
+    """
+    os.unlink(path)
+    folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+    try:
+        with naming(os.fspath(path)):
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def make_folder(path: str | PathLike[str]) -> None:
     """Make a folder and those above it, if they are missing; they survive a power cut.
 

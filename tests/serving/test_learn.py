@@ -1,11 +1,14 @@
 """`thresher serve --learn`: what was answered is never lost, and has the same bits."""
 
+import errno
 import http.client
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from support.servers import Server, write_model
 from support.serving_rows import named_rows
 from thresher import FTRLClassifier, FTRLRegressor, OnePassClassifier, load
 from thresher.data.scan import scan
+from thresher.errors import ParameterError
 from thresher.serving.learn_log import LearnLog, read_log
 from thresher.serving.learn_request import learn
 from thresher.serving.learning import LearnFolder, Learning
@@ -305,6 +309,127 @@ def test_a_checkpoint_whose_log_cannot_be_made_is_removed(begun, tmp_path, monke
     model, rows = restored(begun, tmp_path)
     assert rows == learning.rows
     same_bits(model, learned(begun, requests))
+
+
+def opened(begun, folder, every=0.0):
+    """Begin to learn; return that, and a function that learns a request."""
+    models = Models(begun)
+    learning = Learning.open(models, str(folder), every=every)
+
+    def submit(one):
+        asked = Question(rows=one["rows"], labels=one["labels"])
+        return learning.submit(asked, models.find(None).model)
+
+    return learning, submit
+
+
+def wait_for(condition):
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("call", ["unlink", "listdir"])
+def test_rows_after_a_checkpoint_are_kept_if_old_files_cannot_be_removed(
+    begun, tmp_path, monkeypatch, call
+):
+    """The rows go to the new log, which the next start reads."""
+    real, folder = getattr(os, call), tmp_path / "learn"
+
+    def fail(path, *args, **more):
+        if str(folder) in str(path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return real(path, *args, **more)
+
+    learning, submit = opened(begun, folder)
+    monkeypatch.setattr(os, call, fail)
+    first, second = requests_of(2)
+    submit(first).result(60)
+    wait_for(lambda: (folder / "log-00000001.jsonl").exists())
+    learning._folder.every = 1e9
+    submit(second).result(60)
+    monkeypatch.undo()
+    shutil.copytree(folder, tmp_path / "copy")  # as it is if the process is killed now
+    model, rows = restored(begun, tmp_path / "copy")
+    assert rows == learning.rows == len(first["rows"]) + len(second["rows"])
+    same_bits(model, learned(begun, [first, second]))
+    learning.close()
+
+
+def test_a_checkpoint_without_a_log_is_removed_for_good(begun, tmp_path, monkeypatch):
+    """After a power cut, it would be used without the rows that were learned after it."""
+    calls, sync, unlink = [], os.fsync, os.unlink
+
+    def synced(handle):
+        calls.append(("fsync", os.readlink(f"/proc/self/fd/{handle}")))
+        sync(handle)
+
+    def unlinked(path):
+        calls.append(("unlink", os.path.basename(path)))
+        unlink(path)
+
+    place = LearnFolder(str(tmp_path), str(begun), Models(begun).find(None).version, 300.0)
+    learner, rows = place.restore()
+    monkeypatch.setattr(LearnLog, "create", lambda *_: os.stat("/no/such/folder"))
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "unlink", unlinked)
+    with pytest.raises(FileNotFoundError, match="/no/such/folder"):
+        place.checkpoint(learner.model_, rows + 1)
+    place.release()
+    assert calls[-2:] == [
+        ("unlink", "checkpoint-00000001.thresher"),
+        ("fsync", str(tmp_path)),
+    ]
+    assert not [*tmp_path.glob("checkpoint-*")]
+
+
+def test_requests_that_wait_are_refused_if_the_learner_fails(begun, tmp_path, monkeypatch):
+    learning, submit = opened(begun, tmp_path)
+    waits, goes_on = threading.Event(), threading.Event()
+
+    def fail(*args, **more):
+        waits.set()
+        assert goes_on.wait(60)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(learning, "_is_due", fail)
+    requests = [*requests_of(3)]
+    submit(requests[0]).result(60)
+    assert waits.wait(60)
+    waiting = submit(requests[1])
+    goes_on.set()
+    with pytest.raises(Refusal, match="the learner failed: broken; no more rows are learned"):
+        waiting.result(60)
+    with pytest.raises(Refusal, match="the learner failed"):
+        submit(requests[2]).result(60)
+    learning.close()
+    monkeypatch.undo()
+    assert restored(begun, tmp_path)[1] == len(requests[0]["rows"])
+
+
+def test_a_new_log_that_cannot_be_opened_ends_the_learning(begun, tmp_path, monkeypatch, caplog):
+    learning, submit = opened(begun, tmp_path)
+    monkeypatch.setattr(LearnFolder, "opened_log", lambda _: os.stat("/no/such/folder"))
+    first, second = requests_of(2)
+    submit(first).result(60)
+    wait_for(lambda: learning.error)
+    assert "the new log cannot be opened: [Errno 2]" in learning.error
+    with pytest.raises(Refusal, match="cannot be opened"):
+        submit(second)
+    learning.close()
+    monkeypatch.undo()
+    assert "Traceback" not in caplog.text
+    assert restored(begun, tmp_path)[1] == len(first["rows"])
+
+
+def test_a_start_that_fails_lets_the_folder_go(begun, tmp_path):
+    rows, labels = named_rows(50)
+    model = FTRLClassifier().partial_fit(rows, labels, classes=[0, 1]).model_
+    path = write_model(model, tmp_path / "b.thresher")
+    for _ in range(2):
+        with pytest.raises(ParameterError, match="no state of a learner"):
+            Learning.open(Models(path), str(tmp_path / "learn"))
 
 
 def test_starts_that_cannot_learn_say_why(begun, tmp_path):

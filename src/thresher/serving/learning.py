@@ -9,6 +9,7 @@ same bits as if the process had never stopped.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -19,7 +20,7 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from thresher.atomic import clear_leftovers, make_folder
+from thresher.atomic import clear_leftovers, make_folder, remove
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError, setting
 from thresher.model.model import Model, load
 from thresher.serving.learn_log import LearnLog, read_log
@@ -57,8 +58,12 @@ class Learning:
         self.checkpoints = 0
         self._models, self._folder = models, folder
         self._model = models.find(None).model  # its options of reading are used
-        self._estimator, self.rows = folder.restore()
-        self._log = folder.opened_log()
+        try:
+            self._estimator, self.rows = folder.restore()
+            self._log = folder.opened_log()
+        except BaseException:
+            folder.release()
+            raise
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(_WAITING)
         self._closed = False
         self._since = time.monotonic()
@@ -135,13 +140,14 @@ class Learning:
     # ---- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        try:
-            running = True
-            while running:
+        running = True
+        while running:
+            try:
                 running = self._turn()
-        except Exception as error:
-            log.exception("model %s: the learner failed", self.name)
-            self._fail(f"the learner failed: {error}")
+            except Exception as error:  # the thread goes on: it refuses what waits and what comes
+                log.exception("model %s: the learner failed", self.name)
+                self._fail(f"the learner failed: {error}")
+                running, self._fresh = not self._closed, False
 
     def _turn(self) -> bool:
         """Do what is to be done now; return whether there will be more."""
@@ -226,10 +232,13 @@ class Learning:
             self._since = time.monotonic()
             log.error("model %s: no checkpoint: %s", self.name, error)
             return
-        self._log.close()
-        self._log = self._folder.opened_log()
         self._since = time.monotonic()
         self.checkpoints += 1
+        self._log.close()
+        try:
+            self._log = self._folder.opened_log()
+        except OSError as error:
+            self._fail(f"the new log cannot be opened: {error}")
 
     def _publish(self) -> None:
         begin = time.monotonic()
@@ -335,15 +344,15 @@ class LearnFolder:
         base = self._file("checkpoint", number)
         model.save(base, state=True)
         try:
-            self._create_log(number, rows)
+            end = self._create_log(number, rows)
         except OSError as error:
             try:
-                os.unlink(base)  # else a start would use it, without what is learned after it
+                remove(base)  # else a start would use it, without what is learned after it
             except OSError:
                 raise RuntimeError(f"{base} has no log, and cannot be removed") from error
             raise
-        self.number, self.rows = number, rows
-        self._end = os.path.getsize(self._file("log", number))
+        # The next start uses the new log. Nothing may fail before rows are written to it.
+        self.number, self.rows, self._end = number, rows, end
         self._remove_older()
         log.info("checkpoint %d after %d rows", number, rows)
 
@@ -360,9 +369,10 @@ class LearnFolder:
             self.rows = int(about["rows"]) + sum(map(rows_in, (r for g, _ in groups for r in g)))
         self._create_log(self.number, self.rows)
 
-    def _create_log(self, number: int, rows: int) -> None:
+    def _create_log(self, number: int, rows: int) -> int:
+        """Make an empty log; return its size."""
         about = {"model": self.version, "rows": rows, "number": number}
-        LearnLog.create(self._file("log", number), about)
+        return LearnLog.create(self._file("log", number), about)
 
     def _file(self, kind: str, number: int) -> str:
         suffix = "thresher" if kind == "checkpoint" else "jsonl"
@@ -373,7 +383,9 @@ class LearnFolder:
         return [int(match[2]) for match in found if match is not None and match[1] == kind]
 
     def _remove_older(self) -> None:
-        for kind in ("log", "checkpoint"):
-            for number in self._numbers(kind):
-                if number < self.number:
-                    os.unlink(self._file(kind, number))
+        """Remove what is not needed any more; what cannot be removed now is removed later."""
+        with contextlib.suppress(OSError):
+            for kind in ("log", "checkpoint"):
+                for number in self._numbers(kind):
+                    if number < self.number:
+                        os.unlink(self._file(kind, number))
