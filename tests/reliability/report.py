@@ -45,7 +45,8 @@ goes on where an earlier run ended. `make test` runs a small part of each.
 
 TAIL = """
 "Tried" and "failed" count from the version in the last column. A failure that was mended stays in
-the count, except of failing calls, which are tried again. `make coverage` measures which lines and
+the count, except of failing calls, which are tried again: a call that was tried with two states of
+the code counts twice. `make coverage` measures which lines and
 branches the tests run; `make faults`, `make race`, `make sanitize` and `make fuzz` run one kind
 each.
 """
@@ -58,7 +59,7 @@ def numbers(record: dict[str, Any]) -> tuple[int, int]:
     assert isinstance(tried, int)
     assert isinstance(failed, int)
     known = record.get("known", 0)
-    return tried - known, failed - known
+    return tried - known + record.get("earlier", 0), failed - known
 
 
 def table(folder: Path) -> Iterator[str]:

@@ -92,6 +92,9 @@ def test_counts_of_the_page_are_not_lost(tmp_path: Path) -> None:
     assert again.read_text() == page.read_text()
     assert set((records.read("sanitize", second) or {})["done"]) == set(files)
     assert (records.read("kills", second) or {})["done"] == {"tried": 1100}
+    (second / "faults.json").write_text(json.dumps({**found, "points": 100, "earlier": 2341}))
+    assert report.write(second, again) == 1
+    assert "| 2,437 | 0 |" in again.read_text()
     records.add("kills", 5, folder=second)
     restored.restore(second, page)
     assert (records.read("kills", second) or {})["tried"] == 1105
