@@ -205,20 +205,11 @@ def _sync_folder(path: str) -> None:
     It is not an error if that fails: the file is complete, and has replaced the one before.
     """
     with contextlib.suppress(OSError):
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(os.path.dirname(path))
 
 
-def _remove(temporary: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(temporary)
-
-
-def remove(path: str | PathLike[str]) -> None:
-    """Remove a file; it stays removed after a power cut.
+def sync_folder(path: str | PathLike[str]) -> None:
+    """Write the names in a folder to disk, so that they survive a power cut.
 
     Parameters
     ----------
@@ -227,15 +218,19 @@ def remove(path: str | PathLike[str]) -> None:
     Raises
     ------
     OSError
-        It may come back.
+        A name that is new may not be on the disk.
     """
-    os.unlink(path)
-    folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+    folder = os.open(path, os.O_RDONLY)
     try:
         with naming(os.fspath(path)):
             os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _remove(temporary: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
 
 
 def make_folder(path: str | PathLike[str]) -> None:

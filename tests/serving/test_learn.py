@@ -18,7 +18,8 @@ from support.servers import Server, write_model
 from support.serving_rows import named_rows
 from thresher import FTRLClassifier, FTRLRegressor, OnePassClassifier, load
 from thresher.data.scan import scan
-from thresher.errors import ParameterError
+from thresher.errors import ModelFileError, ParameterError
+from thresher.model.model import Model
 from thresher.serving.learn_log import LearnLog, read_log
 from thresher.serving.learn_request import learn
 from thresher.serving.learning import LearnFolder, Learning
@@ -357,31 +358,62 @@ def test_rows_after_a_checkpoint_are_kept_if_old_files_cannot_be_removed(
     learning.close()
 
 
-def test_a_checkpoint_without_a_log_is_removed_for_good(begun, tmp_path, monkeypatch):
-    """After a power cut, it would be used without the rows that were learned after it."""
-    calls, sync, unlink = [], os.fsync, os.unlink
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), MemoryError()])
+def test_a_checkpoint_that_cannot_be_written_leaves_the_old_log(
+    begun, tmp_path, monkeypatch, error
+):
+    learning, submit = opened(begun, tmp_path)
+    requests = [*requests_of(4)]
 
-    def synced(handle):
-        calls.append(("fsync", os.readlink(f"/proc/self/fd/{handle}")))
+    def fail(*args, **more):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "save", fail)
+        for one in requests[:3]:
+            submit(one).result(60)
+        learning.close()
+    assert not [*tmp_path.glob("checkpoint-*")]
+    model, rows = restored(begun, tmp_path)
+    assert rows == learning.rows
+    same_bits(model, learned(begun, requests[:3]))
+    learning, submit = opened(begun, tmp_path)  # with a new log that was left
+    submit(requests[3]).result(60)
+    learning.close()
+    assert learning.checkpoints == 1
+    same_bits(restored(begun, tmp_path)[0], learned(begun, requests))
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_a_log_without_a_checkpoint_is_not_used(begun, tmp_path, rows):
+    """It is left if the power was cut, or the checkpoint could not be written."""
+    place = LearnFolder(str(tmp_path), str(begun), Models(begun).find(None).version, 300.0)
+    place.restore()
+    place._create_log(1, rows)
+    place.release()
+    assert restored(begun, tmp_path)[1] == 0
+
+
+def test_names_that_may_not_be_on_the_disk_end_the_learning(begun, tmp_path, monkeypatch, caplog):
+    learning, submit = opened(begun, tmp_path)
+    first, second = requests_of(2)
+    sync = os.fsync
+
+    def fail(handle):
+        if os.readlink(f"/proc/self/fd/{handle}") == str(tmp_path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         sync(handle)
 
-    def unlinked(path):
-        calls.append(("unlink", os.path.basename(path)))
-        unlink(path)
-
-    place = LearnFolder(str(tmp_path), str(begun), Models(begun).find(None).version, 300.0)
-    learner, rows = place.restore()
-    monkeypatch.setattr(LearnLog, "create", lambda *_: os.stat("/no/such/folder"))
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "unlink", unlinked)
-    with pytest.raises(FileNotFoundError, match="/no/such/folder"):
-        place.checkpoint(learner.model_, rows + 1)
-    place.release()
-    assert calls[-2:] == [
-        ("unlink", "checkpoint-00000001.thresher"),
-        ("fsync", str(tmp_path)),
-    ]
-    assert not [*tmp_path.glob("checkpoint-*")]
+    monkeypatch.setattr(os, "fsync", fail)
+    submit(first).result(60)
+    wait_for(lambda: learning.error)
+    assert "cannot be used: [Errno 5]" in learning.error
+    with pytest.raises(Refusal, match="no more rows are learned"):
+        submit(second)
+    learning.close()
+    monkeypatch.undo()
+    assert "Traceback" not in caplog.text
+    assert restored(begun, tmp_path)[1] == len(first["rows"])
 
 
 def test_requests_that_wait_are_refused_if_the_learner_fails(begun, tmp_path, monkeypatch):
@@ -414,8 +446,8 @@ def test_a_new_log_that_cannot_be_opened_ends_the_learning(begun, tmp_path, monk
     first, second = requests_of(2)
     submit(first).result(60)
     wait_for(lambda: learning.error)
-    assert "the new log cannot be opened: [Errno 2]" in learning.error
-    with pytest.raises(Refusal, match="cannot be opened"):
+    assert "the new log cannot be used: [Errno 2]" in learning.error
+    with pytest.raises(Refusal, match="cannot be used"):
         submit(second)
     learning.close()
     monkeypatch.undo()
@@ -429,6 +461,10 @@ def test_a_start_that_fails_lets_the_folder_go(begun, tmp_path):
     path = write_model(model, tmp_path / "b.thresher")
     for _ in range(2):
         with pytest.raises(ParameterError, match="no state of a learner"):
+            Learning.open(Models(path), str(tmp_path / "learn"))
+    (tmp_path / "learn" / "log-00000000.jsonl").rename(tmp_path / "learn" / "log-00000007.jsonl")
+    for _ in range(2):
+        with pytest.raises(ModelFileError, match="a checkpoint is missing"):
             Learning.open(Models(path), str(tmp_path / "learn"))
 
 

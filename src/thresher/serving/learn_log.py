@@ -115,7 +115,7 @@ def read_log(path: str) -> tuple[dict[str, Any], Iterator[tuple[list[Any], int]]
 
 def _groups(path: str, begin: int) -> Iterator[tuple[list[Any], int]]:
     with open(path, "rb") as file:
-        file.seek(begin)
+        file.read(begin)
         at = begin
         for number, line in enumerate(file, 2):
             group = _group_of(line)
