@@ -46,7 +46,11 @@ class LearnLog:
         self.path, self.size = path, size
         with naming(path):
             self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-            os.ftruncate(self._handle, size)
+            try:
+                os.ftruncate(self._handle, size)
+            except OSError:
+                self.close()
+                raise
 
     @classmethod
     def create(cls, path: str, about: dict[str, Any]) -> int:
