@@ -230,7 +230,8 @@ def _try(op: Operation, fault: Fault, n: int, template: Path, reference: Outcome
         if len(os.listdir("/proc/self/fd")) > handles:
             point.wrong.append("files are left open")
         again = op.run
-        if isinstance(op.run, tuple) and first.code != 0:
+        left = set(first.files) - set(reference.files)  # a checkpoint that could not be removed
+        if isinstance(op.run, tuple) and (first.code != 0 or left):
             again = (*op.run, *op.again)
         point.wrong += [f"afterwards: {what}" for what in _unlike(op, _outcome(again), reference)]
         if point.wrong:
