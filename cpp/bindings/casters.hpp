@@ -21,3 +21,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #undef noexcept
+
+// These headers of nanobind must not be included before, nor be precompiled without this file.
+static_assert(!noexcept(std::declval<nanobind::detail::make_caster<std::map<int, int>>&>()
+                            .from_python(nanobind::handle(), 0, nullptr)));
+static_assert(!noexcept(std::declval<nanobind::detail::make_caster<std::string>&>().from_python(
+    nanobind::handle(), 0, nullptr)));
+static_assert(!noexcept(std::declval<nanobind::detail::make_caster<std::vector<int>>&>()
+                            .from_python(nanobind::handle(), 0, nullptr)));

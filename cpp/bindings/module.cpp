@@ -120,6 +120,9 @@ auto changing(Learner& learner, F&& f) {
 
 }  // namespace
 
+// NB_MODULE defines the function that Python calls; ours, at the end, calls it.
+#define PyInit__core PyInit__core_in_main_interpreter
+
 NB_MODULE(_core, m) {
 #ifdef NDEBUG
   // Objects that exist when Python ends, as in a daemon thread, are no errors of the user.
@@ -356,4 +359,18 @@ NB_MODULE(_core, m) {
   bindings::bind_stages_paper(m);
   bindings::bind_stages_robust(m);
   bindings::bind_targets(m);
+}
+
+#undef PyInit__core
+
+// nanobind keeps the types of one interpreter. An import in a second one would replace them, and the
+// first one could not use its objects any more. The main interpreter has the number 0.
+extern "C" NB_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError,
+                    "thresher can be imported in the main interpreter only, not in a "
+                    "subinterpreter");
+    return nullptr;
+  }
+  return PyInit__core_in_main_interpreter();
 }

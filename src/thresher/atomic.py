@@ -205,11 +205,27 @@ def _sync_folder(path: str) -> None:
     It is not an error if that fails: the file is complete, and has replaced the one before.
     """
     with contextlib.suppress(OSError):
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        try:
+        sync_folder(os.path.dirname(path))
+
+
+def sync_folder(path: str | PathLike[str]) -> None:
+    """Write the names in a folder to disk, so that they survive a power cut.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        A name that is new may not be on the disk.
+    """
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        with naming(os.fspath(path)):
             os.fsync(folder)
-        finally:
-            os.close(folder)
+    finally:
+        os.close(folder)
 
 
 def _remove(temporary: str) -> None:

@@ -192,3 +192,64 @@ def test_predict_errors(folder, run, tmp_path):
     assert code == 1
     assert not dangerous(found)
     assert escaped(found)
+
+
+@pytest.fixture(scope="module")
+def models(folder):
+    """Return two models of the rows, whose file names have control characters, too."""
+    files = [folder / f"{name}{TITLE}.thresher" for name in ("first", "second")]
+    for file, passes in zip(files, (1, 3), strict=True):
+        more = ("--rule", "ftrl", "--keep-state", "--passes", passes, "-m", file)
+        called("train", folder / "rows.vw", *more)
+    return files
+
+
+@pytest.mark.parametrize("what", [
+    "evaluate", "evaluate two", "merge", "merge weights", "against", "export", "export to",
+    "from", "from another", "serve", "serve learn",
+])  # fmt: skip
+def test_commands_on_models(folder, models, run, tmp_path, what):
+    (first, second), page = models, tmp_path / f"page{TITLE}"
+    arguments = {
+        "evaluate": ["evaluate", first, folder / "rows.vw", "--html", page],
+        "evaluate two": ["evaluate", first, second, folder / "rows.vw"],
+        "merge": ["merge", first, second, "-m", page],
+        "merge weights": ["merge", first, second, "-m", page, "--weights", TITLE],
+        "against": ["inspect", first, "--against", second, "--html", page],
+        "export": ["export", first, "-o", f"{page}.json"],
+        "export to": ["export", first, "--to", TITLE],
+        "from": ["train", folder / "rows.vw", "--from", first, "-m", page],
+        "from another": ["train", folder / "bad.csv", "--from", first, "-m", page],
+        "serve": ["serve", first],
+        "serve learn": ["serve", f"a={folder / 'model.thresher'}", "--learn", folder / "rows.vw"],
+    }
+    code, found = run(*arguments[what])
+    wrong = ("merge weights", "export to", "from another", "serve", "serve learn")
+    assert (code != 0) == (what in wrong)
+    assert not dangerous(found)
+    assert rb"\x1b" in found
+    if what in ("evaluate", "against"):
+        assert not dangerous(page.read_text().replace("\n", "").encode())
+
+
+def test_explained_rows_escape_names(folder, models):
+    """Of a row, only the tag and the label are as they are on a pipe."""
+    arguments = ["predict", models[0], folder / "rows.vw", "--explain", "2"]
+    code, found = on_terminal(*arguments)
+    assert code == 0
+    assert not dangerous(found.replace(b"\t", b" "))
+    _, raw = on_pipe(*arguments)
+    for line in raw.splitlines():
+        _answer, *features = line.split(b"\t")
+        assert features
+        assert not dangerous(b"".join(features))
+
+
+@pytest.mark.parametrize("form", ["sql", "csv", "vw", "json"])
+def test_export_escapes_names_on_a_terminal(models, form):
+    """On a pipe, they are data for a program, as in a file."""
+    code, found = on_terminal("export", models[0], "--to", form)
+    assert code == 0
+    assert not dangerous(found)
+    _, raw = on_pipe("export", models[0], "--to", form)
+    assert (b"\x1b" in raw) == (form in ("sql", "csv"))

@@ -60,8 +60,18 @@ def _faults(options: argparse.Namespace) -> int:
         if options.verbose:
             print("   ", failure["message"].strip().replace("\n", "\n    "))
             print("   ", " ".join(failure["frames"]))
-    _write({**found, "since": __version__}, options.results / "faults.json")
+    file = options.results / "faults.json"
+    _write({**found, **_before(file, options.again)}, file)
     return int(found["wrong"] - found["known"])
+
+
+def _before(file: Path, again: bool) -> dict[str, Any]:
+    """Return the first version, and how many points were tried of which only the page is left."""
+    if again or not file.exists():
+        return {"since": __version__}
+    old = json.loads(file.read_text())
+    earlier = old["points"] - old["known"] if old.get("only_counts") else old.get("earlier", 0)
+    return {"since": old.get("since", __version__), "earlier": earlier}
 
 
 def _power(options: argparse.Namespace) -> int:

@@ -16,6 +16,10 @@ import thresher
 from support.files import svmlight, vw
 from thresher.cli import main
 from thresher.data import writing
+from thresher.serving.learning import LearnFolder, Learning
+from thresher.serving.models import Models
+from thresher.serving.question import Question
+from thresher.serving.refusal import Refusal
 from thresher.training import checkpoint as checkpoints
 from thresher.training.observer import Interrupted, Observer
 
@@ -178,6 +182,77 @@ def _save() -> str:
     return ""
 
 
+def _kept() -> None:
+    """Write rows, and a model with the state of its learner."""
+    _model()
+    learner = thresher.FTRLClassifier(random_state=0).fit(thresher.scan("old.svm"))
+    learner.model_.save("kept", state=True)
+
+
+def _parts() -> None:
+    _model()
+    _fitted("rows.svm").save("monday")
+    _fitted("old.svm").save("tuesday")
+
+
+def _exported() -> None:
+    _model()
+    for name in ("out.json", "out.onnx", "page.html"):
+        Path(name).write_text("old")
+
+
+_LEARNED = 4  # rows
+_answered = 0  # how many rows of `_learn` were answered
+
+
+def _learning() -> None:
+    """Write a model with names and the state of its learner, and a folder that knows a row."""
+    rows, labels = _named_rows(30)
+    learner = thresher.FTRLClassifier(random_state=0)
+    for row, label in zip(rows, labels, strict=True):
+        learner.learn_one(row, label, classes=[0, 1])
+    learner.model_.save("model", state=True)
+    _learn(1)
+
+
+def _named_rows(count: int) -> tuple[list[dict[str, float]], list[int]]:
+    return [{f"word{n % 7}": 1.0, "size": n / 9} for n in range(count)], [
+        n % 2 for n in range(count)
+    ]
+
+
+def _learn(count: int = _LEARNED) -> str:
+    """Learn the rows that the folder does not know, as a server does; return their digest."""
+    global _answered
+    learning = Learning.open(Models("model"), "learned", 0.0)
+    rows, labels = _named_rows(count)
+    try:
+        for n in range(learning.rows, count):
+            asked = Question(rows=rows[n : n + 1], labels=labels[n : n + 1])
+            _answered = learning.submit(asked, thresher.load("model")).result()[1]
+    except Refusal as error:
+        raise OSError(str(error)) from None
+    finally:
+        learning.close()
+    digest, number = _restored()
+    assert number == count
+    return digest
+
+
+def _restored() -> tuple[str, int]:
+    """Return the digest of what the next server would begin with, and its number of rows."""
+    folder = LearnFolder("learned", "model", Models("model").find(None).version, 0.0)
+    try:
+        learner, rows = folder.restore()
+    finally:
+        folder.release()
+    return _of_weights(learner.model_), rows
+
+
+def _check_learned() -> None:
+    assert _restored()[1] >= _answered, "rows that were answered are lost"
+
+
 _TRAIN = ("train", "rows.svm", "-m", "model", "--rule", "ftrl", "--passes", "2")
 _CLUSTER_RUN = (
     *("train", "part-*.svm", "-m", "model", "--rule", "ftrl", "--passes", "3", "--rounds", "3"),
@@ -211,5 +286,16 @@ OPERATIONS = {
     "load": Operation(_load, _model),
     "checkpoint": Operation(_checkpoint, _stopped, (), ("run.checkpoint",), _digest),
     "resume": Operation(_resume, _stopped, (), ("run.checkpoint",), _digest),
+    "train, keep state": Operation((*_TRAIN, "--keep-state"), _model),
+    "train, from": Operation(
+        ("train", "rows.svm", "-m", "model", "--from", "kept", "--keep-state"), _kept
+    ),
+    "merge": Operation(("merge", "monday", "tuesday", "-m", "model"), _parts),
+    "export": Operation(("export", "model", "-o", "out.json"), _exported),
+    "export to onnx": Operation(("export", "model", "-o", "out.onnx"), _exported),
+    "evaluate": Operation(
+        ("evaluate", "model", "rows.svm", "--html", "page.html", "--bootstrap", "5"), _exported
+    ),
+    "serve, learn": Operation(_learn, _learning, (), ("learned",), _check_learned),
     "cluster": Operation(_CLUSTER_RUN, _shards, ("--resume",), ("run",)),
 }

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import thresher
 from faults import library
+from faults.__main__ import _before
 from faults.disk import Disk, events
 from faults.parts import Part
 
@@ -35,6 +37,16 @@ def test_a_part_of_all_faults(tmp_path):
     assert found["power"]["states"] > 5
     assert found["faults"]["wrong"] == found["faults"]["known"]
     assert found["power"]["wrong"] == 0
+
+
+def test_points_of_earlier_runs_stay_in_the_count(tmp_path):
+    file = tmp_path / "faults.json"
+    assert _before(file, again=False) == {"since": thresher.__version__}
+    file.write_text(json.dumps({"points": 90, "known": 4, "since": "0.0.1", "only_counts": True}))
+    assert _before(file, again=False) == {"since": "0.0.1", "earlier": 86}
+    file.write_text(json.dumps({"points": 9, "known": 0, "since": "0.0.1", "earlier": 86}))
+    assert _before(file, again=False) == {"since": "0.0.1", "earlier": 86}
+    assert _before(file, again=True) == {"since": thresher.__version__}
 
 
 # ---- the simulated disk --------------------------------------------------------------------------

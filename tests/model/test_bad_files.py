@@ -128,7 +128,8 @@ def test_altered_descriptions(path: Path, change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"n_features": "9"}, {"n_features": 2**64 + 1}, {"n_features": True}, {"loss": ["hinge"]},
+        {"n_features": "9"}, {"n_features": 2**64 + 1}, {"n_features": True}, {"n_features": 1},
+        {"loss": ["hinge"]}, {"loss": "unknown"}, {"classes": None}, {"classes": ["a", "b", None]},
         {"classes": ["a", "b", "c", "d"]}, {"classes": "abc"}, {"classes": [["a"], "b", "c"]},
         {"classes_dtype": "<U2000000000"}, {"classes_dtype": "i4,i4"}, {"classes_dtype": 3},
         {"parameters": []}, {"parameters": {"class_weight": {"a": "b"}}},
@@ -156,8 +157,24 @@ CHANGES: dict[str, Any] = {
         ("weights", lambda weights: weights * np.inf),
     ],
     "not increasing": [("indices", lambda indices: indices[::-1].copy())],
-    "do not match": [("indptr", lambda indptr: indptr[:1]), ("intercept", lambda b: b[:0])],
-    "wrong type": [("weights", lambda weights: weights.astype(np.float32))],
+    "do not match": [
+        ("indptr", lambda indptr: indptr[:1]),
+        ("intercept", lambda b: b[:0]),
+        ("indptr", lambda indptr: indptr + 1),
+        ("indptr", lambda indptr: np.array([0, 10**6, 1, indptr[-1]])),
+        ("weights", lambda weights: weights[:-1]),
+        ("indices", lambda indices: indices[:-1]),
+        ("named", lambda named: named[:-1]),
+        ("name_text", lambda text: text[:-1]),
+        ("name_ends", lambda ends: ends[::-1].copy()),
+        ("name_ends", lambda ends: np.concatenate([[-5], ends[1:]])),
+    ],
+    "wrong type": [
+        ("weights", lambda weights: weights.astype(np.float32)),
+        ("name_text", lambda text: text.astype(np.int64)),
+        ("named", lambda named: named[:, None]),
+    ],
+    "two names": [("named", lambda named: np.full_like(named, named[0]))],
 }
 
 

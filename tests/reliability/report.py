@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reliability import records
+from reliability import records, suites
 
 PAGE = records.ROOT / "docs" / "reliability.md"
 
@@ -31,6 +32,9 @@ LINES = {
     "race": ("tests, thread sanitizer", "they pass, without a report"),
 }
 
+SUITES = {"properties": ("hypothesis", "mark.soak"), "sanitize": ()}  # and words of their files
+PARTS_OF_COVERAGE = ("C++", "C++ readers and writers", "Python")
+
 HEAD = """# Reliability: what was tried, and what failed
 
 `make soak` writes this page. It ends training by signals, damages files, lets calls of the system
@@ -41,7 +45,8 @@ goes on where an earlier run ended. `make test` runs a small part of each.
 
 TAIL = """
 "Tried" and "failed" count from the version in the last column. A failure that was mended stays in
-the count, except of failing calls, which are tried again. `make coverage` measures which lines and
+the count, except of failing calls, which are tried again: a call that was tried with two states of
+the code counts twice. `make coverage` measures which lines and
 branches the tests run; `make faults`, `make race`, `make sanitize` and `make fuzz` run one kind
 each.
 """
@@ -54,7 +59,7 @@ def numbers(record: dict[str, Any]) -> tuple[int, int]:
     assert isinstance(tried, int)
     assert isinstance(failed, int)
     known = record.get("known", 0)
-    return tried - known, failed - known
+    return tried - known + record.get("earlier", 0), failed - known
 
 
 def table(folder: Path) -> Iterator[str]:
@@ -76,9 +81,35 @@ def table(folder: Path) -> Iterator[str]:
         yield "the process; its functions may not throw there."
     if unfinished := record.get("unfinished"):
         yield ""
-        pairs = sum(len(one["faults"]) for one in record["operations"].values())
+        pairs = _pairs(record)
         yield f"The failing calls are not all: {unfinished} of {pairs} pairs of an operation and a"
         yield "fault have calls that were not tried."
+    for kind, words in SUITES.items():
+        done = set((records.read(kind, folder) or {}).get("done", {}))
+        files = suites.test_files(*words)
+        if done and not done.issuperset(files):
+            yield ""
+            yield f"{LINES[kind][0]}: {len(done)} of {len(files)} files with tests ran, namely"
+            yield from _listed(done, files)
+
+
+def _pairs(record: dict[str, Any]) -> int:
+    """Return how many pairs of an operation and a fault there are."""
+    pairs = record.get("pairs")  # of a record that was read from the page
+    return pairs or sum(len(one["faults"]) for one in record["operations"].values())
+
+
+def _listed(done: set[str], files: list[str]) -> Iterator[str]:
+    """Yield lines that name the folders of which all files were run, and the other files."""
+    folders = {str(Path(file).parent) for file in done} - {"tests"}
+    whole = {
+        folder
+        for folder in folders
+        if done.issuperset(file for file in files if str(Path(file).parent) == folder)
+    }
+    names = sorted(whole | {file for file in done if str(Path(file).parent) not in whole})
+    text = ", ".join(f"`{name}`" for name in names)
+    yield from textwrap.wrap(f"{text}.", 100, break_long_words=False, break_on_hyphens=False)
 
 
 def coverage(folder: Path) -> Iterator[str]:
@@ -87,7 +118,7 @@ def coverage(folder: Path) -> Iterator[str]:
     yield "| coverage by the tests | lines | branches |"
     yield "|---|---:|---:|"
     record = records.read("coverage", folder) or {}
-    for part in ("C++", "C++ readers and writers", "Python"):
+    for part in PARTS_OF_COVERAGE:
         if part in record:
             lines, branches = (
                 f"{100 * record[part][name]:.1f} %" for name in ("lines", "branches")

@@ -4,6 +4,7 @@ python tests/reliability/soak.py                      all steps, then docs/relia
 python tests/reliability/soak.py kills fuzz           these steps
 python tests/reliability/soak.py --again              all steps from their beginning
 python tests/reliability/soak.py --share 0.01         a hundredth of the kills, inputs, ...
+python tests/reliability/soak.py sanitize --tests tests/io    these files and folders of tests
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from reliability import differential, hostile, kills, records, report, suites, vw_peer
+from reliability import differential, hostile, kills, records, report, restored, suites, vw_peer
 
 FUZZERS = {
     "svmlight": "svmlight files",
@@ -90,20 +91,28 @@ def run_suite(kind: str, command: tuple[str, ...], files: list[str], **variables
         say(kind, f"{file}: {tests}", failures)
 
 
+TESTS: list[str] = []  # files and folders of tests that were chosen; none: all
+
+
+def chosen(files: list[str]) -> list[str]:
+    """Return those files that were chosen, or are in a chosen folder."""
+    return [file for file in files if not TESTS or any(map(Path(file).is_relative_to, TESTS))]
+
+
 def run_checked(kind: str, share: float) -> None:
     """Run the tests with sanitizers."""
-    files = suites.test_files()
+    files = chosen(suites.test_files())
     if kind == "race":
         listed = subprocess.run(
             [*MAKE, "race-tests"], cwd=records.ROOT, capture_output=True, text=True, check=True
         )
-        files = listed.stdout.split()
+        files = chosen(listed.stdout.split())
     run_suite(kind, (*MAKE, kind), files[: max(1, round(len(files) * share))])
 
 
 def run_properties(share: float) -> None:
     """Run property tests with many examples, and the tests with the mark `soak`."""
-    files = suites.test_files("hypothesis", "mark.soak")
+    files = chosen(suites.test_files("hypothesis", "mark.soak"))
     files = files[: max(1, round(len(files) * share))]
     run_suite("properties", (*MAKE, "properties"), files, HYPOTHESIS_PROFILE="soak")
 
@@ -111,7 +120,7 @@ def run_properties(share: float) -> None:
 def run_faults(share: float) -> None:
     """Let all calls of all operations fail, ten minutes at a time; then cut the power."""
     tried, seconds = -1, min(600.0, 7200 * share)
-    while tried < (now := _points()) and (_unfinished() or records.read("power") is None):
+    while tried != (now := _points()) and (_unfinished() or records.read("power") is None):
         tried = now
         options = f"FAULT_ARGS=--seconds {seconds:.0f}"
         code = subprocess.run([*MAKE, "faults", options], cwd=records.ROOT).returncode
@@ -165,7 +174,10 @@ def main() -> int:
     parser.add_argument("steps", nargs="*", choices=[[], *STEPS], metavar="STEP")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--tests", nargs="+", default=[], metavar="PATH")
     options = parser.parse_args()
+    TESTS[:] = options.tests
+    restored.restore(records.FOLDER, report.PAGE)
     if options.again:
         records.start_again()
     for name in options.steps or STEPS:

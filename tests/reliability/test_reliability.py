@@ -17,6 +17,7 @@ from reliability import (
     kills,
     records,
     report,
+    restored,
     soak,
     suites,
     threads,
@@ -68,6 +69,35 @@ def test_the_report_says_what_was_not_run(tmp_path: Path) -> None:
     records.add("kills", 1, ["ftrl: other bytes\nand more"], folder=tmp_path)
     assert report.write(tmp_path, page) == 1
     assert "- SIGKILL during `thresher train`: `ftrl: other bytes`\n" in page.read_text()
+
+
+def test_counts_of_the_page_are_not_lost(tmp_path: Path) -> None:
+    """A run without the records of earlier runs, as in a fresh clone, goes on from the page."""
+    page, first, second = tmp_path / "page.md", tmp_path / "first", tmp_path / "second"
+    all_files = suites.test_files()
+    files = [file for file in all_files if file.startswith(("tests/io/", "tests/test_exit"))]
+    files += [file for file in all_files if file.startswith("tests/core/")][:1]
+    records.add("kills", 1100, ["ftrl: other bytes"], done={"tried": 1100}, folder=first)
+    records.add("sanitize", 70, done=dict.fromkeys(files, 2), folder=first)
+    found = {"points": 2345, "wrong": 4, "known": 4, "unfinished": 3, "pairs": 8}
+    (first / "faults.json").write_text(json.dumps({**found, "since": "0.1.0"}))
+    (first / "power.json").write_text(json.dumps({"prefixes": 12, "wrong": 0, "since": "0.1.0"}))
+    shares = {"lines": 0.95, "branches": 0.875}
+    (first / "coverage.json").write_text(json.dumps({"Python": shares}))
+    assert report.write(first, page) == 1
+    assert f"{len(files)} of {len(all_files)} files with tests ran" in page.read_text()
+    restored.restore(second, page)
+    again = tmp_path / "again.md"
+    assert report.write(second, again) == 1
+    assert again.read_text() == page.read_text()
+    assert set((records.read("sanitize", second) or {})["done"]) == set(files)
+    assert (records.read("kills", second) or {})["done"] == {"tried": 1100}
+    (second / "faults.json").write_text(json.dumps({**found, "points": 100, "earlier": 2341}))
+    assert report.write(second, again) == 1
+    assert "| 2,437 | 0 |" in again.read_text()
+    records.add("kills", 5, folder=second)
+    restored.restore(second, page)
+    assert (records.read("kills", second) or {})["tried"] == 1105
 
 
 def test_tests_are_counted(tmp_path: Path) -> None:

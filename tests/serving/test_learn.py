@@ -1,11 +1,14 @@
 """`thresher serve --learn`: what was answered is never lost, and has the same bits."""
 
+import errno
 import http.client
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from support.servers import Server, write_model
 from support.serving_rows import named_rows
 from thresher import FTRLClassifier, FTRLRegressor, OnePassClassifier, load
 from thresher.data.scan import scan
+from thresher.errors import ModelFileError, ParameterError
+from thresher.model.model import Model
 from thresher.serving.learn_log import LearnLog, read_log
 from thresher.serving.learn_request import learn, request_of
 from thresher.serving.learning import LearnFolder, Learning
@@ -308,6 +313,162 @@ def test_a_checkpoint_whose_log_cannot_be_made_is_removed(begun, tmp_path, monke
     model, rows = restored(begun, tmp_path)
     assert rows == learning.rows
     same_bits(model, learned(begun, requests))
+
+
+def opened(begun, folder, every=0.0):
+    """Begin to learn; return that, and a function that learns a request."""
+    models = Models(begun)
+    learning = Learning.open(models, str(folder), every=every)
+
+    def submit(one):
+        asked = Question(rows=one["rows"], labels=one["labels"])
+        return learning.submit(asked, models.find(None).model)
+
+    return learning, submit
+
+
+def wait_for(condition):
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("call", ["unlink", "listdir"])
+def test_rows_after_a_checkpoint_are_kept_if_old_files_cannot_be_removed(
+    begun, tmp_path, monkeypatch, call
+):
+    """The rows go to the new log, which the next start reads."""
+    real, folder = getattr(os, call), tmp_path / "learn"
+
+    def fail(path, *args, **more):
+        if str(folder) in str(path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return real(path, *args, **more)
+
+    learning, submit = opened(begun, folder)
+    monkeypatch.setattr(os, call, fail)
+    first, second = requests_of(2)
+    submit(first).result(60)
+    wait_for(lambda: (folder / "log-00000001.jsonl").exists())
+    learning._folder.every = 1e9
+    submit(second).result(60)
+    monkeypatch.undo()
+    shutil.copytree(folder, tmp_path / "copy")  # as it is if the process is killed now
+    model, rows = restored(begun, tmp_path / "copy")
+    assert rows == learning.rows == len(first["rows"]) + len(second["rows"])
+    same_bits(model, learned(begun, [first, second]))
+    learning.close()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), MemoryError()])
+def test_a_checkpoint_that_cannot_be_written_leaves_the_old_log(
+    begun, tmp_path, monkeypatch, error
+):
+    learning, submit = opened(begun, tmp_path)
+    requests = [*requests_of(4)]
+
+    def fail(*args, **more):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "save", fail)
+        for one in requests[:3]:
+            submit(one).result(60)
+        learning.close()
+    assert not [*tmp_path.glob("checkpoint-*")]
+    model, rows = restored(begun, tmp_path)
+    assert rows == learning.rows
+    same_bits(model, learned(begun, requests[:3]))
+    learning, submit = opened(begun, tmp_path)  # with a new log that was left
+    submit(requests[3]).result(60)
+    learning.close()
+    assert learning.checkpoints == 1
+    same_bits(restored(begun, tmp_path)[0], learned(begun, requests))
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_a_log_without_a_checkpoint_is_not_used(begun, tmp_path, rows):
+    """It is left if the power was cut, or the checkpoint could not be written."""
+    place = LearnFolder(str(tmp_path), str(begun), Models(begun).find(None).version, 300.0)
+    place.restore()
+    place._create_log(1, rows)
+    place.release()
+    assert restored(begun, tmp_path)[1] == 0
+
+
+def test_names_that_may_not_be_on_the_disk_end_the_learning(begun, tmp_path, monkeypatch, caplog):
+    learning, submit = opened(begun, tmp_path)
+    first, second = requests_of(2)
+    sync = os.fsync
+
+    def fail(handle):
+        if os.readlink(f"/proc/self/fd/{handle}") == str(tmp_path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    submit(first).result(60)
+    wait_for(lambda: learning.error)
+    assert "cannot be used: [Errno 5]" in learning.error
+    with pytest.raises(Refusal, match="no more rows are learned"):
+        submit(second)
+    learning.close()
+    monkeypatch.undo()
+    assert "Traceback" not in caplog.text
+    assert restored(begun, tmp_path)[1] == len(first["rows"])
+
+
+def test_requests_that_wait_are_refused_if_the_learner_fails(begun, tmp_path, monkeypatch):
+    learning, submit = opened(begun, tmp_path)
+    waits, goes_on = threading.Event(), threading.Event()
+
+    def fail(*args, **more):
+        waits.set()
+        assert goes_on.wait(60)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(learning, "_is_due", fail)
+    requests = [*requests_of(3)]
+    submit(requests[0]).result(60)
+    assert waits.wait(60)
+    waiting = submit(requests[1])
+    goes_on.set()
+    with pytest.raises(Refusal, match="the learner failed: broken; no more rows are learned"):
+        waiting.result(60)
+    with pytest.raises(Refusal, match="the learner failed"):
+        submit(requests[2]).result(60)
+    learning.close()
+    monkeypatch.undo()
+    assert restored(begun, tmp_path)[1] == len(requests[0]["rows"])
+
+
+def test_a_new_log_that_cannot_be_opened_ends_the_learning(begun, tmp_path, monkeypatch, caplog):
+    learning, submit = opened(begun, tmp_path)
+    monkeypatch.setattr(LearnFolder, "opened_log", lambda _: os.stat("/no/such/folder"))
+    first, second = requests_of(2)
+    submit(first).result(60)
+    wait_for(lambda: learning.error)
+    assert "the new log cannot be used: [Errno 2]" in learning.error
+    with pytest.raises(Refusal, match="cannot be used"):
+        submit(second)
+    learning.close()
+    monkeypatch.undo()
+    assert "Traceback" not in caplog.text
+    assert restored(begun, tmp_path)[1] == len(first["rows"])
+
+
+def test_a_start_that_fails_lets_the_folder_go(begun, tmp_path):
+    rows, labels = named_rows(50)
+    model = FTRLClassifier().partial_fit(rows, labels, classes=[0, 1]).model_
+    path = write_model(model, tmp_path / "b.thresher")
+    for _ in range(2):
+        with pytest.raises(ParameterError, match="no state of a learner"):
+            Learning.open(Models(path), str(tmp_path / "learn"))
+    (tmp_path / "learn" / "log-00000000.jsonl").rename(tmp_path / "learn" / "log-00000007.jsonl")
+    for _ in range(2):
+        with pytest.raises(ModelFileError, match="a checkpoint is missing"):
+            Learning.open(Models(path), str(tmp_path / "learn"))
 
 
 def test_starts_that_cannot_learn_say_why(begun, tmp_path):

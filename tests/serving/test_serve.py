@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.files import THRESHER
 from support.servers import Server, write_model
 from support.serving_rows import named_rows
 from thresher.data.scan import scan
@@ -357,7 +358,16 @@ def test_a_changed_file_is_loaded_and_a_damaged_one_is_not(server, matrix_model,
 # ---- start and stop ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.fixture
+def hangup_is_not_ignored():
+    """The server does what it does without nohup, even if the tests run under it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.usefixtures("hangup_is_not_ignored")
 def test_a_signal_ends_it_after_the_requests_that_were_begun(tmp_path, named_model, number):
     path = write_model(named_model, tmp_path / "a.thresher")
     with Server(path) as server, closing(server.connect()) as connection:
@@ -373,6 +383,16 @@ def test_a_signal_ends_it_after_the_requests_that_were_begun(tmp_path, named_mod
         server.process.wait(60)  # a second signal would end it at once
         assert server.stop() == 0
     assert "Traceback" not in server.log
+
+
+def test_an_ignored_hangup_stays_ignored(tmp_path, named_model):
+    """This is how nohup starts a command."""
+    path = write_model(named_model, tmp_path / "a.thresher")
+    with Server(path, command=["nohup", *THRESHER]) as server:
+        server.process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert server.get("/healthz")[0] == 200
+        assert server.stop() == 0
 
 
 def test_a_public_address_needs_a_token(tmp_path, named_model, monkeypatch):

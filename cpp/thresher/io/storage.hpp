@@ -70,7 +70,8 @@ struct Storage {
 template <class Memory>
 class PoolOf : public std::enable_shared_from_this<PoolOf<Memory>> {
  public:
-  explicit PoolOf(std::size_t most) : most_(most) {}
+  // Room for all of it: memory returns while a block is released, and that may not fail.
+  explicit PoolOf(std::size_t most) : most_(most) { free_.reserve(most); }
 
   std::shared_ptr<Memory> take() {
     std::unique_ptr<Memory> storage;

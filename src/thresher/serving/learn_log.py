@@ -35,8 +35,7 @@ class LearnLog:
     --------
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "log.jsonl")
-    >>> LearnLog.create(path, {"rows": 0})
-    >>> log = LearnLog(path, os.path.getsize(path))
+    >>> log = LearnLog(path, LearnLog.create(path, {"rows": 0}))
     >>> log.append([{"rows": [{"age": 31}], "labels": [1]}])
     >>> log.close()
     >>> [group for group, _ in read_log(path)[1]]
@@ -47,11 +46,15 @@ class LearnLog:
         self.path, self.size = path, size
         with naming(path):
             self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-            os.ftruncate(self._handle, size)
+            try:
+                os.ftruncate(self._handle, size)
+            except OSError:
+                self.close()
+                raise
 
     @classmethod
-    def create(cls, path: str, about: dict[str, Any]) -> None:
-        """Make an empty log, atomically.
+    def create(cls, path: str, about: dict[str, Any]) -> int:
+        """Make an empty log, atomically; return its size.
 
         Parameters
         ----------
@@ -59,7 +62,9 @@ class LearnLog:
         about : dict
             Facts, as JSON types.
         """
-        write_whole(path, json.dumps({"thresher_log": FORMAT, **about}).encode() + b"\n")
+        head = json.dumps({"thresher_log": FORMAT, **about}).encode() + b"\n"
+        write_whole(path, head)
+        return len(head)
 
     def append(self, group: list[Any]) -> None:
         """Write a group of requests; it is on the disk when this returns.
@@ -114,7 +119,7 @@ def read_log(path: str) -> tuple[dict[str, Any], Iterator[tuple[list[Any], int]]
 
 def _groups(path: str, begin: int) -> Iterator[tuple[list[Any], int]]:
     with open(path, "rb") as file:
-        file.seek(begin)
+        file.read(begin)
         at = begin
         for number, line in enumerate(file, 2):
             group = _group_of(line)

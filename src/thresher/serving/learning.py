@@ -9,6 +9,7 @@ same bits as if the process had never stopped.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -19,7 +20,7 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from thresher.atomic import clear_leftovers, make_folder
+from thresher.atomic import clear_leftovers, make_folder, sync_folder
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError, setting
 from thresher.model.model import Model, load
 from thresher.serving.learn_log import LearnLog, read_log
@@ -56,16 +57,20 @@ class Learning:
         self.checkpoints = 0
         self._models, self._folder = models, folder
         self._model = models.find(None).model  # its options of reading are used
-        self._estimator, self.rows = folder.restore()
-        self._log = folder.opened_log()
         self._queue: queue.Queue[_Waiting | None] = queue.Queue(_WAITING)
         self._closed = False
         self._since = time.monotonic()
         self._fresh = False  # whether rows were learned that the served model does not have
         self._next_publish = 0.0
-        self._publish()
         self._thread = threading.Thread(target=self._run, name="learn", daemon=True)
-        self._thread.start()
+        with contextlib.ExitStack() as undo:
+            undo.callback(folder.release)
+            self._estimator, self.rows = folder.restore()
+            self._log = folder.opened_log()
+            undo.callback(self._log.close)
+            self._publish()
+            self._thread.start()
+            undo.pop_all()
 
     @classmethod
     def open(cls, models: Models, path: str, every: float = _CHECKPOINT_SECONDS) -> Learning:
@@ -136,10 +141,10 @@ class Learning:
         while running:
             try:
                 running = self._turn()
-            except Exception as error:
+            except Exception as error:  # the thread goes on: it refuses what waits and what comes
                 log.exception("model %s: the learner failed", self.name)
                 self._fail(f"the learner failed: {error}")
-                running = not self._closed  # the requests that wait are refused in later turns
+                running, self._fresh = not self._closed, False
 
     def _turn(self) -> bool:
         """Do what is to be done now; return whether there will be more."""
@@ -221,14 +226,17 @@ class Learning:
     def _checkpoint(self) -> None:
         try:
             self._folder.checkpoint(self._estimator.model_, self.rows)
-        except (OSError, ParameterError) as error:
+        except (OSError, MemoryError, ParameterError) as error:
             self._since = time.monotonic()
             log.error("model %s: no checkpoint: %s", self.name, error)
             return
-        self._log.close()
-        self._log = self._folder.opened_log()
         self._since = time.monotonic()
         self.checkpoints += 1
+        self._log.close()
+        try:
+            self._log = self._folder.opened_log()
+        except OSError as error:
+            self._fail(f"the new log cannot be used: {error}")
 
     def _publish(self) -> None:
         begin = time.monotonic()
@@ -285,11 +293,15 @@ class LearnFolder:
         except OSError:
             os.close(self._lock)
             raise ParameterError("another process learns in this folder", place=path) from None
-        self.number = max(self._numbers("checkpoint"), default=0)
-        clear_leftovers(self._file("checkpoint", self.number + 1))
-        if not os.path.exists(self._file("log", self.number)):
-            self._complete()
         self._end = 0
+        try:
+            self.number = max(self._numbers("checkpoint"), default=0)
+            clear_leftovers(self._file("checkpoint", self.number + 1))
+            if not os.path.exists(self._file("log", self.number)):
+                self._complete()
+        except BaseException:
+            self.release()
+            raise
 
     def restore(self) -> tuple[Any, int]:
         """Return the estimator after everything in the log, and the number of its rows."""
@@ -309,7 +321,6 @@ class LearnFolder:
                 hint=("save it with ", setting("state", True, "save")),
             )  # fmt: skip
         estimator = model.estimator()
-        self._end = os.path.getsize(name)
         with open(name, "rb") as file:
             self._end = len(file.readline())
         for group, end in groups:
@@ -325,24 +336,26 @@ class LearnFolder:
         return estimator, rows
 
     def opened_log(self) -> LearnLog:
-        """Open the log for appending, after what `restore` has read."""
+        """Open the log for appending, after what `restore` has read.
+
+        Raises
+        ------
+        OSError
+            After a power cut, the checkpoint or its log may be missing: nothing may be appended.
+        """
+        sync_folder(self.path)
         return LearnLog(self._file("log", self.number), self._end)
 
     def checkpoint(self, model: Model, rows: int) -> None:
-        """Write a checkpoint, and begin a new log; after an error, the old ones go on."""
+        """Write a checkpoint and a new log; after an error, the old ones go on.
+
+        The log is first: a log without a checkpoint is not used. Nothing may fail after the
+        checkpoint, because the next start uses the new log.
+        """
         number = self.number + 1
-        base = self._file("checkpoint", number)
-        model.save(base, state=True)
-        try:
-            self._create_log(number, rows)
-        except OSError as error:
-            try:
-                os.unlink(base)  # else a start would use it, without what is learned after it
-            except OSError:
-                raise RuntimeError(f"{base} has no log, and cannot be removed") from error
-            raise
-        self.number, self.rows = number, rows
-        self._end = os.path.getsize(self._file("log", number))
+        end = self._create_log(number, rows)
+        model.save(self._file("checkpoint", number), state=True)
+        self.number, self.rows, self._end = number, rows, end
         self._remove_older()
         log.info("checkpoint %d after %d rows", number, rows)
 
@@ -359,9 +372,10 @@ class LearnFolder:
             self.rows = int(about["rows"]) + sum(map(rows_in, (r for g, _ in groups for r in g)))
         self._create_log(self.number, self.rows)
 
-    def _create_log(self, number: int, rows: int) -> None:
+    def _create_log(self, number: int, rows: int) -> int:
+        """Make an empty log; return its size."""
         about = {"model": self.version, "rows": rows, "number": number}
-        LearnLog.create(self._file("log", number), about)
+        return LearnLog.create(self._file("log", number), about)
 
     def _file(self, kind: str, number: int) -> str:
         suffix = "thresher" if kind == "checkpoint" else "jsonl"

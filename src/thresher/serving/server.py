@@ -71,7 +71,9 @@ def run(
     access_log: bool = False,
     started: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then finish the requests that were begun.
+    """Serve until SIGTERM, SIGINT or SIGHUP; then finish the requests that were begun.
+
+    SIGHUP stays ignored if it is, as under nohup.
 
     Parameters
     ----------
@@ -109,10 +111,13 @@ def run(
         "limit_concurrency": application.limits.connections,
         "http": protocol(application.limits.seconds),
     }  # fmt: skip
+    server = Server(uvicorn.Config(application, **config))
     # uvicorn raises the signal that stopped it again. These handlers make that harmless.
     before = {one: signal.signal(one, _ignore) for one in (signal.SIGTERM, signal.SIGINT)}
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, server.handle_exit)
     try:
-        Server(uvicorn.Config(application, **config)).run([listener])
+        server.run([listener])
     finally:
         listener.close()
         for one, handler in before.items():
