@@ -321,8 +321,7 @@ def opened(begun, folder, every=0.0):
     learning = Learning.open(models, str(folder), every=every)
 
     def submit(one):
-        asked = Question(rows=one["rows"], labels=one["labels"])
-        return learning.submit(asked, models.find(None).model)
+        return learning.submit(checked(one, models.find(None).model))
 
     return learning, submit
 

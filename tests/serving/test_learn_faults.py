@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 
 import pytest
 
@@ -13,7 +12,6 @@ from thresher.serving.learn_request import request_of
 from thresher.serving.learning import Learning
 from thresher.serving.models import Models
 from thresher.serving.question import Question
-from thresher.serving.refusal import Refusal
 
 ROWS = [{"colour": "red", "price": 2.0}, {"colour": "blue", "price": 1.0}]
 
@@ -81,49 +79,3 @@ def test_a_large_request_is_checked_in_a_thread(begun, tmp_path, monkeypatch):
     assert posted(application, {"rows": ROWS * 1000, "labels": [1, 0] * 1000})[0] == 200
     assert threads == [None]
     asyncio.run(application.stop())
-
-
-def test_rows_after_a_checkpoint_are_kept_if_the_old_files_cannot_be_removed(
-    begun, tmp_path, monkeypatch
-):
-    def fail(path, *args, **options):
-        raise PermissionError(1, "not permitted", path)
-
-    models = Models(begun)
-    learning = Learning.open(models, str(tmp_path), every=0.0)
-    model = models.find(None).model
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "unlink", fail)
-        for _ in range(5):
-            learning.submit(request(model)).result(60)
-        learning._folder.every = 1e9  # so that the rows to come are in the log alone
-        learning.submit(request(model)).result(60)
-    learned = learning._estimator.model_.weights.tolist()
-    learning._checkpoint = lambda: None  # a kill instead of a stop
-    learning.close()
-    assert weights(tmp_path, begun) == (learned, 12)
-    assert learning.checkpoints > 0
-
-
-def test_requests_that_wait_are_refused_after_the_learner_has_failed(begun, tmp_path, monkeypatch):
-    models = Models(begun)
-    learning = Learning.open(models, str(tmp_path), every=0.0)
-
-    def fail(*args):
-        raise RuntimeError("out of luck")
-
-    monkeypatch.setattr(learning._folder, "checkpoint", fail)
-    monkeypatch.setattr("thresher.serving.learning._GROUP", 1)
-    found, model = [], models.find(None).model
-    waiting = []
-    for _ in range(20):
-        try:
-            waiting.append(learning.submit(request(model)))
-        except Refusal as refusal:
-            found.append(str(refusal))
-    for one in waiting:
-        if error := one.exception(60):
-            found.append(str(error))
-    learning.close()
-    assert found
-    assert all("out of luck" in text for text in found)

@@ -386,15 +386,11 @@ class LearnFolder:
         return [int(match[2]) for match in found if match is not None and match[1] == kind]
 
     def _remove_older(self) -> None:
+        """Remove what is not used any more; what cannot be removed now is removed later."""
         for kind in ("log", "checkpoint"):
-            for number in self._numbers(kind):
-                if number < self.number:
-                    self._remove(self._file(kind, number))
-
-    @staticmethod
-    def _remove(path: str) -> None:
-        """Remove a file that is not used any more; if that fails, it stays, and does no harm."""
-        try:
-            os.unlink(path)
-        except OSError as error:
-            log.warning("%s: cannot be removed: %s", path, error.strerror)
+            try:
+                for number in self._numbers(kind):
+                    if number < self.number:
+                        os.unlink(self._file(kind, number))
+            except OSError as error:
+                log.warning("%s: old files cannot be removed: %s", self.path, error.strerror)
