@@ -1,6 +1,7 @@
 """Formats are detected by the first bytes; if these do not decide, by the name."""
 
 import gzip
+import tarfile
 
 import pytest
 
@@ -57,3 +58,23 @@ def test_a_line_longer_than_the_bytes_that_are_read(tmp_path):
     path.write_bytes(b"1 " + b" ".join(b"%d:1" % i for i in range(1, 40_000)))
     assert len(peek_bytes(str(path), 1 << 16)) < path.stat().st_size
     assert detect_format(str(path)) == "svmlight"
+
+
+def test_lines_of_a_quoted_text_may_look_like_rows(tmp_path):
+    """Messages quote others with bars; the first line of a file .csv is its header."""
+    path = tmp_path / "messages.csv"
+    path.write_bytes(b'label,text\nauto,"He wrote:\n' + b"|> a line\n1 2:3\n" * 20 + b'Yes."\n')
+    assert detect_format(str(path)) == "csv"
+    path.write_bytes(b"1 |f a,b\n" + b"1 |f a b\n" * 20)
+    assert detect_format(str(path)) == "vw"
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+@pytest.mark.parametrize("kind", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_archives_are_refused(tmp_path, mode, kind):
+    table, path = tmp_path / "rows.csv", tmp_path / "rows.tar"
+    table.write_text("label,text\n1,the orbit\n0,a car\n")
+    with tarfile.open(path, mode, format=kind) as archive:
+        archive.add(table, "rows.csv")
+    with pytest.raises(DataError, match=r"rows\.tar is an archive \(tar\): unpack it first"):
+        detect_format(str(path))

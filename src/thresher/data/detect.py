@@ -9,6 +9,7 @@ from thresher.data.formats import FORMATS, suffix_of
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError, InputError, setting
 
+_TAR = (b"ustar\x0000", b"ustar  \0")  # at byte 257: POSIX, GNU
 _HEAD = 1 << 16
 _LINES = 32
 _MAGICS = {magic: format.name for format in FORMATS.values() for magic in format.magics}
@@ -77,12 +78,17 @@ def format_of_bytes(head: bytes, path: str, otherwise: str | None = None) -> str
             return name
     if head[8:9] == b"{" and b'"thresher' in head[:256]:
         raise DataError(f"{path}: this is a model or a checkpoint of Thresher, not data")
+    if is_tar(head):
+        raise DataError(f"{path} is an archive (tar): unpack it first")
     if head.startswith(_UTF16):
         return "csv"  # a text as some programs export it; no other format has this encoding
     lines = _first_lines(head.removeprefix(b"\xef\xbb\xbf"))
     by_name = _SUFFIXES.get(suffix_of(path))
     if not lines:
         return by_name or "svmlight"  # an empty file has no rows in any format
+    first = lines[0]
+    if by_name == "csv" and _SEPARATOR.search(first) and not _is_row(first):
+        return "csv"  # its other lines may be those of a quoted text, which can look like anything
     # The majority of lines decides; the reader reports the others as bad lines.
     if sum(line.startswith(TAG.encode()) for line in lines) > 0.9 * len(lines):
         return "csv"  # lines of fastText: labels and a text
@@ -91,13 +97,13 @@ def format_of_bytes(head: bytes, path: str, otherwise: str | None = None) -> str
     svmlight = sum(bool(_SVMLIGHT.fullmatch(line)) for line in lines)
     if 2 * max(vw, svmlight) > len(lines):
         return "vw" if vw > svmlight else "svmlight"
-    if _SEPARATOR.search(lines[0]) and b"|" not in lines[0] and b"\0" not in lines[0]:
+    if _SEPARATOR.search(first) and b"|" not in first and b"\0" not in first:
         return "csv"
     if by_name or otherwise:
         return by_name or str(otherwise)
     if _is_cut_evenly(lines):
         return "csv"
-    shown = lines[0][:40].decode("utf-8", "backslashreplace")
+    shown = first[:40].decode("utf-8", "backslashreplace")
     raise InputError(
         f'its format is not clear from its first line, "{shown}"',
         place=path,
@@ -105,6 +111,16 @@ def format_of_bytes(head: bytes, path: str, otherwise: str | None = None) -> str
         allowed=f"one of {', '.join(FORMATS)}",
         hint=("name it with ", setting("format"), f", one of {', '.join(FORMATS)}"),
     )
+
+
+def _is_row(line: bytes) -> bool:
+    """Tell whether a line is a row of VW text or svmlight."""
+    return bool(_VW.match(line) or _SVMLIGHT.fullmatch(line))
+
+
+def is_tar(head: bytes) -> bool:
+    """Tell whether the first bytes of a file, decompressed, are those of a tar archive."""
+    return head[257:265] in _TAR
 
 
 def _is_cut_evenly(lines: list[bytes]) -> bool:
