@@ -34,10 +34,40 @@ def test_paths_that_are_not_files(tmp_path):
         expand(tmp_path / "missing.vw")
     with pytest.raises(FileNotFoundError, match=r"no file matches .*\*\.none"):
         expand(tmp_path / "*.none")
-    with pytest.raises(ParameterError, match=r"is a folder; .*/\*'"):
-        expand(tmp_path)
     with pytest.raises(ParameterError, match="more than once"):
         expand(["-", "-"])
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_folders_of_folders_of_texts(tmp_path, depth):
+    for group in ("space", "cars"):
+        folder = tmp_path.joinpath(*["news"] * (depth - 1), group)
+        folder.mkdir(parents=True)
+        (folder / "51121").write_text("The orbit of the moon, and a car.")
+    (tmp_path / ".DS_Store").touch()
+    for path in (tmp_path, tmp_path / "*"):
+        with pytest.raises(
+            ParameterError, match=r"(has|matches) folders of files; .* see docs/text\.md$"
+        ):
+            expand(path)
+
+
+def test_folders_of_data_files(tmp_path):
+    (tmp_path / "rows" / "year=2024").mkdir(parents=True)
+    (tmp_path / "rows" / "year=2024" / "a.csv.gz").touch()
+    with pytest.raises(ParameterError, match=r"with '.*rows/\*/\*'$"):
+        expand(tmp_path / "rows")
+    with pytest.raises(ParameterError, match=r"matches only folders; .* with '.*\*/\*/\*'$"):
+        expand(tmp_path / "*")
+
+
+def test_folders_without_files(tmp_path):
+    (tmp_path / "one" / "two").mkdir(parents=True)
+    with pytest.raises(ParameterError, match="is a folder without files"):
+        expand(tmp_path)
+    (tmp_path / "README").touch()
+    with pytest.raises(ParameterError, match=r"is a folder; name its files, .*/\*'"):
+        expand(tmp_path)
 
 
 def test_remote_paths_without_fsspec(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_facts_of_files(looked):
     assert look.facts.label.missing == made.more["without_labels"]
 
 
-def test_other_formats_are_named_with_advice(looked):
+def test_other_formats_are_named_with_advice(looked, tmp_path):
     _, look = looked["json_lines"]
     (finding,) = look.findings
     assert "JSON lines" in finding.what
@@ -129,6 +130,11 @@ def test_other_formats_are_named_with_advice(looked):
     assert look.command == ""
     _, look = looked["zip_archive"]
     assert "zip archive" in look.findings[0].what
+    with tarfile.open(tmp_path / "rows.tar.xz", "w:xz") as archive:
+        archive.add(looked["header_only"][0].path, "rows.csv")
+    (finding,) = thresher.look(tmp_path / "rows.tar.xz").findings
+    assert "is an archive (tar), not" in finding.what
+    assert finding.advice == "unpack it first"
     _, look = looked["empty_file"]
     assert [one.name for one in look.findings] == ["empty"]
     _, look = looked["header_only"]

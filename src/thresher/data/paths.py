@@ -8,11 +8,14 @@ import stat
 from collections.abc import Iterable
 from typing import Any
 
+from thresher.data.formats import FORMATS, suffix_of
 from thresher.errors import ParameterError
 
 __all__ = ["STANDARD_INPUT", "can_reopen", "expand", "file_system", "is_remote"]
 
 STANDARD_INPUT = "-"
+_DEPTH, _FOLDERS = 6, 100  # levels of folders, and folders of a level, that a message is made of
+_READ = {suffix for one in FORMATS.values() for suffix in (*one.suffixes, *one.only_read)}
 
 
 def is_remote(path: str) -> bool:
@@ -64,16 +67,47 @@ def _expand_one(path: str) -> list[str]:
     if is_remote(path):
         return _expand_remote(path)
     if os.path.isdir(path):
-        pattern = os.path.join(path, "*")
-        raise ParameterError(f"{path} is a folder; name its files, for example with '{pattern}'")
+        raise _refusal(path, [path])
     if os.path.exists(path):
         return [path]
     if not glob.has_magic(path):
         raise FileNotFoundError(f"{path}: no such file")
-    files = sorted(file for file in glob.glob(path, recursive=True) if not os.path.isdir(file))
+    found = glob.glob(path, recursive=True)
+    files = sorted(file for file in found if not os.path.isdir(file))
+    if found and not files:
+        raise _refusal(path, sorted(found))
     if not files:
         raise FileNotFoundError(f"no file matches {path}")
     return files
+
+
+def _refusal(path: str, folders: list[str]) -> ParameterError:
+    """Return the error of a path that is a folder, or matches only folders."""
+    several = glob.has_magic(path)
+    what = f"{path} matches only folders" if several else f"{path} is a folder"
+    depth, inner = 0, folders
+    while inner and depth < _DEPTH:
+        level = [entry for folder in inner[:_FOLDERS] for entry in _entries(folder)]
+        files = [entry.name for entry in level if not entry.is_dir()]
+        if any(suffix_of(name) in _READ for name in files) or (files and not (depth or several)):
+            pattern = os.path.join(path, *["*"] * (depth + 1))
+            return ParameterError(f"{what}; name its files, for example with '{pattern}'")
+        if files:
+            return ParameterError(
+                f"{path} {'matches' if several else 'has'} folders of files; a table with a column "
+                "of labels and a column of text is needed: see docs/text.md"
+            )
+        depth, inner = depth + 1, [entry.path for entry in level]
+    return ParameterError(f"{what} without files")
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, without hidden files; nothing if it cannot be read."""
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if not entry.name.startswith(".")]
+    except OSError:
+        return []
 
 
 def _expand_remote(path: str) -> list[str]:

@@ -86,6 +86,7 @@ def _unread(one: Sniffed) -> Finding:
         "jsonl": "convert it: pandas.read_json(FILE, lines=True).to_parquet('rows.parquet')",
         "json": "convert it: pandas.read_json(FILE).to_parquet('rows.parquet')",
         "zip": "extract the files in it, or save the sheet as CSV",
+        "tar": "unpack it first",
         "model": "thresher inspect shows a model",
     }.get(one.format, f"convert it to {_FORMATS}")
     return Finding("format", f"{one.path} is {name}, not {_FORMATS}", advice=advice)

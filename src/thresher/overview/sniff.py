@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from thresher.data.csv_layout import CsvLayout, CsvOptions, layout_of
-from thresher.data.detect import detect_format
+from thresher.data.detect import detect_format, is_tar
 from thresher.data.formats import suffix_of
 from thresher.data.open_streams import open_bytes, peek_bytes, stored_size
 from thresher.errors import DataError, InputError
@@ -122,6 +122,8 @@ def sniff(
     for magic, name, what in _OTHERS:
         if format is None and head.startswith(magic):
             return Sniffed(path, name, what, **about)
+    if format is None and is_tar(head):
+        return Sniffed(path, "tar", "an archive (tar)", **about)
     encoding, bom = (encoding, False) if encoding else _encoding(head)
     text = head.decode(encoding, "replace").removeprefix("\ufeff")
     unsure: tuple[str, ...] = ()
