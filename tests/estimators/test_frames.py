@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +280,46 @@ def test_old_spellings_of_names() -> None:
     model = FTRLClassifier(random_state=0).fit(FRAME, Y).model_
     assert model.why("colour^red") == model.why("colour=red")
     assert model.why("colour=red").weight > 0
+
+
+# ---- texts without a frame -----------------------------------------------------------------------
+
+TEXTS = ["the orbit of the moon " * 10, "a car is for sale " * 10] * 5
+
+
+@pytest.mark.parametrize("given", [TEXTS, tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, object)])
+def test_texts_are_refused_without_showing_them(given):
+    fits = (
+        OnePassClassifier().fit,
+        partial(OnePassClassifier().partial_fit, classes=[0, 1]),
+        thresher.FTRLRegressor().fit,
+        thresher.FeatureDiscovery().fit,
+    )
+    for fit in fits:
+        with pytest.raises(ValueError, match=r"^rows are texts: .* TfidfVec.*'text'") as caught:
+            fit(given, [0, 1] * 5)
+        assert "orbit" not in str(caught.value)
+    with pytest.raises(ValueError, match="rows are texts"):
+        OnePassClassifier().fit(np.eye(10), [0, 1] * 5).predict(given)
+
+
+def test_long_texts_in_an_array_are_cut():
+    with pytest.raises(ValueError, match="could not convert string to float") as caught:
+        OnePassClassifier().fit([[text] for text in TEXTS], [0, 1] * 5)
+    assert len(str(caught.value)) < 150
+
+
+def test_a_model_with_names_says_which_rows_it_takes():
+    frame = pd.DataFrame({"message": TEXTS, "length": np.arange(10.0)})
+    model = OnePassClassifier().fit(frame, [0, 1] * 5, reading={"text": ["message"]}).model_
+    wanted = r"DataFrame with the columns message, length, .* dicts such as \{'message'"
+    for rows in (["the orbit"], np.zeros((2, 3)), np.zeros(2)):
+        with pytest.raises(ValueError, match=wanted):
+            model.predict(rows)
+    rows = [{"colour": "red"}, {"colour": "blue"}]
+    model = OnePassClassifier().partial_fit(rows, [0, 1], classes=[0, 1]).model_
+    with pytest.raises(ValueError, match=r"features by name: give a list of dicts \{name: value\}"):
+        model.predict(["the orbit"])
+    model = OnePassClassifier().fit(np.eye(4), [0, 1, 0, 1]).model_
+    with pytest.raises(ValueError, match="rows are texts"):
+        model.predict(["the orbit"])

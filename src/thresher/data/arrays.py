@@ -23,6 +23,20 @@ def is_source(X: Any) -> bool:
     return hasattr(X, "blocks") and hasattr(X, "rereadable")
 
 
+def refuse_texts(X: Any) -> None:
+    """Raise ParameterError if X is a text, or a list or an array of one dimension of texts."""
+    if not isinstance(X, str):
+        if not isinstance(X, list | tuple) and getattr(X, "ndim", None) != 1:
+            return
+        first = next(iter(X), None)
+        if not isinstance(first, str):
+            return
+    raise ParameterError(
+        "rows are texts: use TfidfVectorizer of scikit-learn, or a DataFrame with "
+        "reading={'text': ['column']}"
+    )
+
+
 def as_batch(
     X: Any,
     y: NDArray[np.float64] | None = None,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
 
+from thresher.data.arrays import refuse_texts
 from thresher.data.labels import Labels, ManyClasses, NumericLabels, TwoClasses
 from thresher.data.matrix_source import MatrixSource
 from thresher.data.parts import Part
@@ -26,6 +28,21 @@ _BYTES = 448  # of a feature, about
 _SMALL = 1 << 28  # bytes of files that are shuffled in memory
 _FEW_CLASSES = 20  # labels that are whole numbers are classes if there are at most this many
 _TWO: tuple[set[Any], ...] = ({-1, 1}, {0, 1}, {1}, {0}, {-1})
+
+
+def validated(discovery: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """Check X as `validate_data` of scikit-learn does; texts have their own error.
+
+    Parameters
+    ----------
+    discovery : FeatureDiscovery
+    X, *y
+        Rows, and their labels to fit.
+    **options
+        Those of `validate_data`.
+    """
+    refuse_texts(X)
+    return validate_data(discovery, X, *y, **options)
 
 
 def labels_of_rows(discovery: FeatureDiscovery, y: NDArray[Any], classes: Any) -> Labels:

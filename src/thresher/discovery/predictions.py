@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from thresher.data import is_source
 from thresher.data.frames import is_frame
+from thresher.discovery.inputs import validated
 from thresher.errors import ParameterError
 from thresher.model.model import Model
 
@@ -74,7 +75,7 @@ class RefittedPredictions:
         check_is_fitted(self)
         if is_source(X) or (is_frame(X) and self.model_.parameters.get("frame_columns")):
             return X
-        return validate_data(
+        return validated(
             self, X, reset=False, accept_sparse="csr", accept_large_sparse=True,
             dtype=[np.float64, np.float32], order="C",
         )  # fmt: skip

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thresher.data.arrays import is_sparse
+from thresher.data.arrays import is_sparse, refuse_texts
 from thresher.data.frame_parts import frame_source
 from thresher.data.frame_reading import by_name, reading_for, source_for
 from thresher.data.frames import (
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN = {np.ndarray, sp.csr_matrix, sp.csr_array}
+_SHOWN = 80  # letters of an error that scikit-learn makes of a text
 _FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
@@ -209,7 +210,9 @@ class FrameInput:
             "ensure_all_finite": False,
         }
         if not is_frame(X):
-            return validate_data(self, X, **options)
+            refuse_texts(X)
+            with _long_words_cut():
+                return validate_data(self, X, **options)
         names = columns_of(X)
         if sparse_columns(X):
             with self._named_by(names, reset):
@@ -289,6 +292,20 @@ def refuse_missing(X: Any, names: list[Any]) -> None:
         name = names[column]
         what = f"row {row}, column '{name}': the value is missing (NaN)"
         raise InputError(what, hint=advice(name))
+
+
+@contextmanager
+def _long_words_cut() -> Iterator[None]:
+    """Shorten the error that a cell is a text: scikit-learn shows all of it."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        if not text.startswith("could not convert string to float") or len(text) <= _SHOWN:
+            raise
+        raise ParameterError(
+            f"{text[:_SHOWN]}...; give numbers, or a DataFrame: see docs/frames.md"
+        ) from None
 
 
 def labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.certificates import Certificate
-from thresher.data import is_source, is_sparse
+from thresher.data import is_source
 from thresher.data.dict_rows import is_dict_rows
 from thresher.data.frames import is_frame
 from thresher.losses import PROBABILITY_LOSSES
@@ -23,7 +23,7 @@ from thresher.model.evidence import Evidence, Why, outputs_without_signal, reaso
 from thresher.model.explain import Explanations
 from thresher.model.exports import Exports
 from thresher.model.feature_names import check_names, column_of
-from thresher.model.frames import rows_of_frame
+from thresher.model.frames import checked_matrix, rows_of_frame
 from thresher.model.history import Feature, Output, Progress
 from thresher.model.links import labels, probabilities, scores, values
 from thresher.model.one_row import OneRowPredictions, rows_for
@@ -253,12 +253,7 @@ class Model(OneRowPredictions, Continuing, Explanations, Exports):
             X = rows_of_frame(self, X)
             if is_source(X):
                 return scores(self.raw(X), self.loss, self.classes is not None)
-        X = X.tocsr() if is_sparse(X) else np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(
-                f"X must have {self.n_features} columns, like the training data; its shape is "
-                f"{X.shape}"
-            )
+        X = checked_matrix(self, X)
         return scores(self.raw(X), self.loss, self.classes is not None)
 
     def raw(self, X: Any) -> NDArray[np.float64]:
