@@ -106,6 +106,20 @@ def test_unknown_features_are_reported(server, described):
     assert found["unknown_count"] == 30
 
 
+def test_an_explanation_reports_unknown_features_as_a_prediction_does(server, described):
+    rows = [{"colour": "violet", "price": 1}, {"price": 1}, {f"f{i}": 1 for i in range(30)}]
+    expected = predicted(server, described, "clicks", rows)
+    for options in ({}, {"unknown": False}):
+        status, answer = server.post("/explain", {"model": "clicks", "rows": rows} | options)
+        assert status == 200
+        check(described, "/explain", answer)
+        for one, prediction in zip(answer["rows"], expected, strict=True):
+            for name in ("unknown_features", "unknown_count"):
+                assert one.get(name) == (None if options else prediction.get(name))
+    status, answer = server.lines_of_text("/explain?model=clicks&format=vw", "1 |f other:2\n")
+    assert (status, answer["rows"][0]["unknown_features"]) == (200, ["f^other"])
+
+
 def test_contributions_sum_to_the_score(server, described, named_model):
     rows, _ = named_rows(30, seed=6)
     status, answer = server.post("/explain", {"model": "clicks", "rows": rows, "top": 2})

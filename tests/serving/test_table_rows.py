@@ -85,3 +85,26 @@ def test_a_label_that_the_model_does_not_have(model):
     assert status == 422
     assert answer["error"]["option"] == "label"
     assert "no class 'perhaps'" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/predict", "/explain"])
+def test_a_sentence_for_a_model_of_texts_names_the_column(tmp_path, path):
+    table = tmp_path / "a.csv"
+    table.write_text("y,message\n" + "1,the orbit of a moon\n0,a car for sale\n" * 20)
+    model = FTRLClassifier(store="hashed", random_state=0)
+    model = model.fit(scan(str(table), label="y", text=["message"])).model_
+    application, head = app({"one": model}), {b"content-type": b"text/plain"}
+    for body in (b"the orbit of a planet", b"The orbit, and a car."):
+        reply = asyncio.run(application.answer("POST", path, body, head))
+        assert reply.status == 422
+        said = json.loads(reply.body)["error"]["message"]
+        assert "give format=svmlight or vw; for a model with a text column send JSON: " in said
+    body = said.partition("send JSON: ")[2].encode()
+    assert json.loads(body) == {"rows": [{"message": "..."}]}
+    assert asyncio.run(application.answer("POST", path, body)).status == 200
+
+
+def test_a_sentence_for_a_model_without_texts(model):
+    head = {b"content-type": b"text/plain"}
+    reply = asyncio.run(app({"one": model}).answer("POST", "/predict", b"some words", head))
+    assert json.loads(reply.body)["error"]["message"].endswith("give format=svmlight or vw")

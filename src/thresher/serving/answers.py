@@ -64,13 +64,20 @@ def predictions(
     if options.get("raw"):
         for answer, raw in zip(answers, decision.tolist(), strict=True):
             answer["raw"] = raw
-    if known is not None:
-        for answer, absent in zip(answers, rows.unknown(model, known), strict=True):
-            if absent:
-                answer["unknown_features"] = absent[:_SHOWN]
-            if len(absent) > _SHOWN:
-                answer["unknown_count"] = len(absent)
+    _add_unknown(answers, model, known, rows)
     return answers
+
+
+def _add_unknown(
+    answers: list[Answer], model: Model, known: KnownFeatures | None, rows: Rows
+) -> None:
+    if known is None:
+        return
+    for answer, absent in zip(answers, rows.unknown(model, known), strict=True):
+        if absent:
+            answer["unknown_features"] = absent[:_SHOWN]
+        if len(absent) > _SHOWN:
+            answer["unknown_count"] = len(absent)
 
 
 def _check(model: Model, shares: bool, top: int | None) -> None:
@@ -135,12 +142,16 @@ def _add_classes(
 # ---- explanations --------------------------------------------------------------------------------
 
 
-def explanations(model: Model, rows: Rows, options: Mapping[str, Any]) -> list[Answer]:
+def explanations(
+    model: Model, known: KnownFeatures | None, rows: Rows, options: Mapping[str, Any]
+) -> list[Answer]:
     """Return for each row what its features add to the score, largest first.
 
     Parameters
     ----------
     model : Model
+    known : KnownFeatures or None
+        None: do not look for unknown features.
     rows : Rows
     options : mapping
         top: how many features; label: of which class. By default with two classes of the second,
@@ -171,6 +182,7 @@ def explanations(model: Model, rows: Rows, options: Mapping[str, Any]) -> list[A
         answer["others"] = math.fsum(part[-1] for part in parts[count:])
         answer["others_count"] = max(0, len(parts) - count)
         answers.append(answer)
+    _add_unknown(answers, model, known, rows)
     return answers
 
 

@@ -307,23 +307,24 @@ class Application:
             found = predictions(served.model, known, rows, asked.options, self.limits)
             return found, _answer_of(served, found)
 
-        found, text = await self._run(len(body), work)
-        self.metrics.add("thresher_rows_total", served.name, len(found))
-        unknown = sum("unknown_features" in one for one in found)
-        self.metrics.add("thresher_rows_with_unknown_features_total", served.name, unknown)
-        return Reply(200, text)
+        return self._counted(served, *await self._run(len(body), work))
 
     async def _explain(self, request: Request) -> Reply:
         asked, body = await self._question(request, asking.EXPLAIN)
         served = self.models.find(asked.options.get("model"))
 
-        def work() -> tuple[int, bytes]:
-            rows = self._rows(asked, served)
-            found = explanations(served.model, rows, asked.options)
-            return len(found), _answer_of(served, found)
+        def work() -> tuple[list[dict[str, Any]], bytes]:
+            known = served.known if asked.options.get("unknown", True) else None
+            found = explanations(served.model, known, self._rows(asked, served), asked.options)
+            return found, _answer_of(served, found)
 
-        count, text = await self._run(len(body), work)
-        self.metrics.add("thresher_rows_total", served.name, count)
+        return self._counted(served, *await self._run(len(body), work))
+
+    def _counted(self, served: ServedModel, found: list[dict[str, Any]], text: bytes) -> Reply:
+        """Return the answer; count its rows."""
+        self.metrics.add("thresher_rows_total", served.name, len(found))
+        unknown = sum("unknown_features" in one for one in found)
+        self.metrics.add("thresher_rows_with_unknown_features_total", served.name, unknown)
         return Reply(200, text)
 
     async def _learn(self, request: Request) -> Reply:

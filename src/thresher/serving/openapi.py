@@ -67,7 +67,7 @@ _OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "format": ({"enum": list(LINE_FORMATS)}, "The format of a body of text."),
 }  # fmt: skip
 _PREDICT = ("model", "probability", "raw", "top", "unknown", "format")
-_EXPLAIN = ("model", "top", "label", "format")
+_EXPLAIN = ("model", "top", "label", "unknown", "format")
 _EXPLAINED = ("prediction", "raw", "intercept", "contributions", "others")
 
 
@@ -208,6 +208,8 @@ def _schemas(limits: Limits) -> dict[str, Any]:
         "contributions": _listed(part, *part),
         "others": _NUMBER,
         "others_count": _COUNT,
+        "unknown_features": unknown,
+        "unknown_count": _COUNT,
     }
     text, optional = {"type": "string"}, {"type": ["string", "null"]}
     model = _object(

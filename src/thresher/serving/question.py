@@ -77,7 +77,7 @@ PREDICT: dict[str, Callable[[str, Any], Any]] = {
     "format": _format,
 }  # fmt: skip
 EXPLAIN: dict[str, Callable[[str, Any], Any]] = {
-    "model": _word, "top": _count, "label": _any, "format": _format,
+    "model": _word, "top": _count, "label": _any, "unknown": _flag, "format": _format,
 }  # fmt: skip
 LEARN: dict[str, Callable[[str, Any], Any]] = {"model": _word, "format": _format}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from abc import ABC, abstractmethod
@@ -272,6 +273,10 @@ def format_of(text: bytes, given: str | None, model: Model) -> str:
         found = ""
     if found not in LINE_FORMATS:
         allowed = " or ".join(LINE_FORMATS)
-        raise Refusal(422, f"the format of the lines is not clear; give format={allowed}",
-                      option="format")  # fmt: skip
+        what = f"the format of the lines is not clear; give format={allowed}"
+        columns = json.loads(str(model.parameters.get("text") or "[]"))
+        if columns:
+            example = json.dumps({"rows": [{columns[0]: "..."}]}, ensure_ascii=False)
+            what += f"; for a model with a text column send JSON: {example}"
+        raise Refusal(422, what, option="format")
     return found
