@@ -9,6 +9,7 @@ import pytest
 import thresher
 from support.files import called
 from support.training_cases import trained
+from thresher.errors import ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,16 @@ def test_onnx(model, tmp_path):
 )
 def test_refusals(model, words, message):
     assert called("export", model, *words, code=2).stderr.startswith(message)
+
+
+def test_a_query_of_a_model_of_texts(tmp_path):
+    rows, model = tmp_path / "rows.csv", tmp_path / "words.thresher"
+    rows.write_text("y,message\n" + "1,the orbit of a moon\n0,a car for sale\n" * 20)
+    called("train", rows, "--label", "y", "--text", "message", "-m", model)
+    told = called("export", model, "--to", "sql", code=2).stderr
+    assert told.endswith("is not an expression of SQL; --to onnx takes features by name\n")
+    with pytest.raises(ParameterError, match=r"; to_onnx takes features by name$"):
+        thresher.load(model).to_sql()
 
 
 def test_the_model_is_not_overwritten(model):

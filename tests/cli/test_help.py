@@ -111,6 +111,12 @@ def test_help_as_a_value_is_not_a_question(tmp_path):
         (["train"], "missing argument DATA...; see thresher train --help"),
         (["train", "x"], "missing option --model MODEL; see thresher train --help"),
         (["train", "x", "-m"], "-m needs a value; see thresher train --help"),
+        (["train", "x", "-m", "y", "-q"], "-q needs a value (for no output: --quiet); see "
+         "thresher train --help"),
+        (["train", "x", "-q", "-m", "y"], "missing option --model MODEL; -q took -m as its value "
+         "(for no output: --quiet); see thresher train --help"),
+        (["predict", "x", "-q"], "no such option -q (for no output: --quiet); see thresher "
+         "predict --help"),
         (["train", "--help", "--rule"], "--rule needs a value; see thresher train --help"),
         (["train", "x", "-m", "y", "--passes", "a"],
          "--passes must be a whole number >= 1; got 'a'; see thresher train --help"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thresher.data.features import key_of
-from thresher.errors import ParameterError
+from thresher.errors import ParameterError, setting
 from thresher.export.refusals import check_names_differ
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _Features:
         what = f"is a word of the text column '{text[0]}'" if text else "is not a cell of a column"
         raise ParameterError(
             f"feature {name!r} {what}, which is not an expression of SQL",
-            hint="to_onnx takes features by name",
+            hint=(setting("to_onnx"), " takes features by name"),
         )
 
 

@@ -18,6 +18,7 @@ _OPTIONS = [
     ("--help", "Show the options people use. With --rule RULE: the options of this rule."),
     ("--help-all", "Show all options."),
 ]
+_QUIET = " (for no output: --quiet)"
 _EVENTS = ("train", "tune", "compare")  # their --json prints one object per event
 STRICT = "Make every warning an error: exit code 1, and nothing is written."
 
@@ -173,19 +174,27 @@ def _what(error: Any, ctx: Any) -> str:
         name = error.option_name
         params = [] if ctx is None else ctx.command.get_params(ctx)
         known = [opt for p in params for opt in (*p.opts, *p.secondary_opts) if opt[:2] == "--"]
-        return f"no such option {name}{near(name, known)}"
+        quiet = _QUIET if name == "-q" and "--quiet" in known else ""
+        return f"no such option {name}{quiet or near(name, known)}"
     if kind == "MissingParameter" and param is not None:
         if param.param_type_name == "argument":
-            return f"missing argument {param.metavar}"
+            return f"missing argument {param.metavar}{_taken(ctx)}"
         name = next((opt for opt in param.opts if opt.startswith("--")), param.opts[0])
-        return f"missing option {name} {param.metavar or ''}".rstrip()
+        return f"missing option {name} {param.metavar or ''}".rstrip() + _taken(ctx)
     text = " ".join(str(error.message).split()).rstrip(".")
     if kind == "BadOptionUsage":
-        return f"{error.option_name} needs a value"
+        return f"{error.option_name} needs a value{_QUIET if error.option_name == '-q' else ''}"
     if kind == "BadParameter" and param is not None:
         name = param.metavar if param.param_type_name == "argument" else param.opts[0]
         return f"{name} must be {_allowed(param.type)}; got {_value(text)}"
     return text[:1].lower() + text[1:]
+
+
+def _taken(ctx: Any) -> str:
+    """Return a remark if -q, which is not --quiet here, took the next option as its value."""
+    values = () if ctx is None else ctx.params.get("interactions") or ()
+    taken = next((value for value in values if value.startswith("-")), None)
+    return "" if taken is None else f"; -q took {taken} as its value{_QUIET}"
 
 
 def _allowed(kind: Any) -> str:

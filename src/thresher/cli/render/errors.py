@@ -25,6 +25,7 @@ _OPTIONS = {
     (None, "n_jobs"): "--threads",
     (None, "random_state"): "--seed",
     (None, "replicates"): "--bootstrap",
+    (None, "to_onnx"): "--to onnx",
 }
 _VALUES = {  # another option, or an option without a value, has the same effect
     ("task", "regression"): "--loss squared",
