@@ -52,3 +52,19 @@ def test_options_given_again_must_be_the_same(tmp_path: Path, data: list[str]) -
     done = called(*resumed, "--rule", "truncated-gradient", code=1)
     assert "rule was 'ftrl'" in done.stderr
     called(*resumed, "--l1", "2")
+
+
+def test_a_finished_model_is_not_replaced_by_a_run_with_other_options(
+    tmp_path: Path, data: list[str]
+) -> None:
+    """A run that finished has no checkpoint, so that --resume cannot take its options from it."""
+    model = tmp_path / "m.thresher"
+    run = ["train", *data, "-m", model, "--rule", "truncated-gradient", "--resume", "--quiet"]
+    called(*run, "--gravity", "1e-3")
+    kept = model.read_bytes()
+    done = called(*run, code=1)
+    assert "its gravity is 0.001, and auto now" in done.stderr
+    assert "leave out --resume" in done.stderr
+    assert model.read_bytes() == kept
+    called(*run, "--gravity", "1e-3")  # the same command gives the same model
+    assert model.read_bytes() == kept

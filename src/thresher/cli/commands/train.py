@@ -18,7 +18,7 @@ from thresher.cli.steps.continue_from import continue_from
 from thresher.cli.steps.default_rule import default_rule
 from thresher.cli.steps.describe_input import with_word_classes
 from thresher.cli.steps.final_warnings import warn_of_bad_lines, warn_of_collisions
-from thresher.cli.steps.resume import with_saved_options
+from thresher.cli.steps.resume import check_finished_run, with_saved_options
 from thresher.cli.steps.write_model import check_keep_state, write_model
 from thresher.data.scaled import ScaledSource
 from thresher.data.scan import scan
@@ -55,6 +55,8 @@ def train(options: TrainOptions) -> int:
         rule, note = default_rule(options)
         options = replace(options, rule=rule)
     spec = specification_of(options)
+    if options.resume:
+        check_finished_run(options, spec.rule, spec.params)
     results = {"--model": options.model, "--checkpoint": options.checkpoint}
     check_outputs(
         results, {"--cache": options.cache, "--on-bad-line": quarantine_of(options.reading)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.rule_parameters import is_option
 from thresher.data.read_options import ReadOptions
+from thresher.errors import ParameterError
+from thresher.model.model import load
 from thresher.rules import RULES
 from thresher.training import checkpoint as checkpoints
 
@@ -17,6 +20,8 @@ _READING = (
     "ngrams", "ignore", "on_bad_line", "header", "columns", "delimiter", "encoding", "quotes",
     "label_separator", "missing", "dates", "unlabelled", "shuffle_buffer",
 )  # fmt: skip
+
+_RESOLVED = ("alpha", "lanes", "margin")  # a model has the number that "auto" stood for
 
 
 def not_given(options: TrainOptions, saved: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,3 +94,35 @@ def with_saved_options(options: TrainOptions) -> TrainOptions:
         class_weight=options.class_weight or class_weight_text(saved.get("class_weight")),
         reading={**options.reading, **not_given(options, saved)},
     )
+
+
+def check_finished_run(options: TrainOptions, rule: str, params: Mapping[str, Any]) -> None:
+    """Refuse to replace the model of another run where there is no checkpoint to continue from.
+
+    A run that finishes removes its checkpoint, which has the options that need not be given again.
+    The same command gives the same model, so it may start again.
+
+    Parameters
+    ----------
+    options : TrainOptions
+        With `resume`.
+    rule : str
+    params : mapping
+        The parameters of the run that would start.
+    """
+    if os.path.exists(options.checkpoint_file) or not os.path.exists(options.model):
+        return
+    try:
+        before = load(options.model).parameters
+    except (OSError, ValueError):  # no model: it is replaced as without --resume
+        return
+    for name, value in {"rule": rule, **params}.items():
+        kept = before.get(name, value)
+        if value == "auto" and name in _RESOLVED:
+            continue
+        if value != kept and str(value) != str(kept):  # a file has inf as a text
+            raise ParameterError(
+                f"no checkpoint {options.checkpoint_file}, and {options.model} is of another run: "
+                f"its {name} is {kept}, and {value} now; that run has probably finished",
+                hint="to start again, leave out --resume, or remove the model",
+            )
