@@ -62,7 +62,7 @@ def test_a_finished_model_is_not_replaced_by_a_run_with_other_options(
     run = ["train", *data, "-m", model, "--rule", "truncated-gradient", "--resume", "--quiet"]
     called(*run, "--gravity", "1e-3")
     kept = model.read_bytes()
-    done = called(*run, code=1)
+    done = called(*run, code=2)
     assert "its gravity is 0.001, and auto now" in done.stderr
     assert "leave out --resume" in done.stderr
     assert model.read_bytes() == kept
