@@ -87,6 +87,7 @@ FORCE:
 # The package with its run-time dependencies. The build folder is kept, so builds are incremental.
 $(VENV)/.installed: $(VENV)/.tools $(VENV)/.modules $(NATIVE)
 	@touch $@.began
+	@test -e $@ || echo "building: 2 to 10 minutes"
 	$(PY) $(EDITABLE) .
 	@mv $@.began $@
 

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import thresher
+from support.files import called
 from support.files_people_have import KINDS
 from thresher.errors import DataError, ParameterError
 
@@ -263,3 +264,38 @@ def test_reading_options_in_python(tmp_path):
     assert "--text review --ignore city" in look.command
     source = thresher.scan(made.path, **look.suggestion.reading)
     assert sum(block.rows for block in source.blocks()) == made.rows
+
+
+# ---- labels that are words -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "option"),
+    [
+        (("no", "yes"), False),
+        (("a", "b", "c"), False),
+        ((1, 2), True),
+        ((0, 1, 2), True),
+        ((0, 1), False),
+    ],
+)
+def test_multiclass_is_suggested_where_train_needs_it(tmp_path, labels, option):
+    path = tmp_path / "rows.csv"
+    rows = [f"{i * 7 % 100},{labels[i * i % 7 % len(labels)]}" for i in range(200)]
+    path.write_text("size,label\n" + "\n".join(rows) + "\n")
+    look = thresher.look(path)
+    assert ("--multiclass" in look.command) == option
+    found = [one for one in look.findings if one.name == "classes"]
+    assert [one.serious for one in found] == ([] if labels == (0, 1) else [option])
+    done = called("train", path, "--label", "label", "-m", tmp_path / "m", code=None)
+    assert (done.returncode != 0) == option
+
+
+def test_multiclass_is_suggested_for_words_in_arrow_from_a_pipe(tmp_path):
+    table = pa.table({"size": list(range(100)), "label": ["no", "yes"] * 50})
+    path = tmp_path / "rows.arrows"
+    with pa.ipc.new_stream(path, table.schema) as file:
+        file.write_table(table)
+    assert "--multiclass" not in thresher.look(path).command
+    told = called("look", "-", stdin=path.read_bytes()).stdout
+    assert "--multiclass" in told

@@ -120,7 +120,7 @@ def test_layouts_are_those_of_the_reader(tmp_path, head, delimiter, names):
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        ("__label__a some words\n__label__b other words of text\n", ["--multiclass"]),
+        ("__label__a some words\n__label__b other words of text\n", []),
         ("__label__a __label__b some words\n__label__b other words\n", ["--multilabel"]),
     ],
 )

@@ -33,7 +33,7 @@ def names(look):
             "regression",
             ["--label -1", "--loss squared"],
         ),
-        ("zoo", "Y", "classes", ["--label Y", "--multiclass"]),
+        ("zoo", "Y", "classes", ["--label Y"]),
     ],
 )
 def test_tables_of_uci(data_dir, file, label, task, options):
@@ -84,7 +84,7 @@ def test_newsgroups_sorted_by_group(messages, tmp_path):
     look = thresher.look(path)
     assert look.facts.label.columns == ("group",)
     assert look.facts.label.classes == 3
-    for option in ("--label group", "--multiclass", "--text message", "--shuffle"):
+    for option in ("--label group", "--text message", "--shuffle"):
         assert option in look.command
 
 
@@ -95,7 +95,7 @@ def test_newsgroups_as_lines_of_label_and_text(messages, tmp_path):
     assert look.facts.rows.read == len(messages)
     assert [one.name for one in look.facts.columns] == ["label", "text"]
     used = [word for word in look.command.split() if word.startswith("--")]
-    assert used == ["--format", "--multiclass", "--shuffle"]
+    assert used == ["--format", "--shuffle"]
 
 
 def test_newsgroups_as_parquet_with_categories(messages, tmp_path):

@@ -72,7 +72,7 @@ def numbers_sorted_by_label(folder: Path, seed: int = 0, rows: int = ROWS) -> Fi
         task="classes",
         labels=("a", "b", "c"),
         columns=dict.fromkeys(("f0", "f1", "f2", "f3"), "number"),
-        options=("--shuffle", "--multiclass"),
+        options=("--shuffle",),
         more={"longest_run": int(np.bincount(y).max())},
     )
 
@@ -115,7 +115,7 @@ def csv_without_header(folder: Path, seed: int = 0, rows: int = 150) -> FileFact
         task="classes",
         labels=names,
         columns=dict.fromkeys(range(4), "number"),
-        options=("--no-header", "--label -1", "--multiclass"),
+        options=("--no-header", "--label -1"),
     )
 
 
@@ -156,7 +156,6 @@ def semicolon_csv(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
         label="y",
         labels=("no", "yes"),
         columns=kinds,
-        options=("--multiclass",),
         more={"delimiter": ";"},
     )
 
@@ -194,7 +193,6 @@ def label_tab_text(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
         label=0,
         labels=("ham", "spam"),
         columns={1: "text"},
-        options=("--multiclass",),
         more={"delimiter": "\t"},
     )
 
@@ -214,7 +212,6 @@ def label_tab_text_with_quotes(folder: Path, seed: int = 0, rows: int = ROWS) ->
         label=0,
         labels=("ham", "spam"),
         columns={1: "text"},
-        options=("--multiclass",),
         more={"delimiter": "\t", "quotes": len(range(5, rows, 97))},
     )
 

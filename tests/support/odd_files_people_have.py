@@ -178,7 +178,7 @@ def plus_and_minus(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFacts:
         label="class",
         labels=("+", "-"),
         columns={"a": "number", "b": "number"},
-        options=("--multiclass", "--missing indicator"),
+        options=("--missing indicator",),
         more={"missing": {"a": rows // 50}},
     )
 
@@ -197,7 +197,7 @@ def long_runs(folder: Path, seed: int = 0, rows: int = 20_000) -> FileFacts:
         label=3,
         labels=("g", "h"),
         columns=dict.fromkeys(range(3), "number"),
-        options=("--no-header", "--label -1", "--multiclass", "--shuffle"),
+        options=("--no-header", "--label -1", "--shuffle"),
         more={"longest_run": rows // 2},
     )
 
@@ -316,5 +316,5 @@ def no_usual_label_name(folder: Path, seed: int = 0, rows: int = ROWS) -> FileFa
         label="opinion",
         labels=("disliked", "liked"),
         columns={"words": "text", "city": "category"},
-        options=("--label opinion", "--text words", "--multiclass"),
+        options=("--label opinion", "--text words"),
     )

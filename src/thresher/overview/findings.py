@@ -128,7 +128,7 @@ def _label(facts: DataFacts) -> list[Finding]:
     if not label.rows or (label.task == "multilabel" and not label.counts):
         found.append(Finding("no label", "no row has a label"))
         return found
-    found += _task(label)
+    found += _task(facts)
     if label.task == "one class":
         what = f"all {label.rows:,} rows that were read have the label {_shown(label, 0)}"
         advice = "use another column" if facts.rows.all_read else "look at all rows with --all"
@@ -164,8 +164,9 @@ def _which(facts: DataFacts) -> Finding:
     return Finding("label", what, (setting("label", shown),), column=label.columns[0])
 
 
-def _task(label: LabelFacts) -> list[Finding]:
+def _task(facts: DataFacts) -> list[Finding]:
     """Return the finding that train must be told the task."""
+    label = facts.label
     if label.task == "multilabel":
         what = f"rows have {label.per_row:.2g} labels on average, of {label.classes:,} labels"
         mends = [setting("multilabel", True)]
@@ -178,11 +179,20 @@ def _task(label: LabelFacts) -> list[Finding]:
         return [Finding("regression", _remarked(what, label), (setting("loss", "squared"),))]
     if label.task == "classes" or (label.task == "two classes" and not label.plain_two):
         number = "more than 4,096" if label.classes is None else f"{label.classes:,}"
-        kind = "words" if label.words else "numbers other than -1 and 1, or 0 and 1"
         what = f"labels are {number} classes"
-        what += f": {kind}" if label.classes == 2 else ""
+        if label.words and _sees_words(facts):
+            what = f"{_remarked(what, label)}: words, so train needs no option for them"
+            return [Finding("classes", what, serious=False)]
+        what += ": numbers other than -1 and 1, or 0 and 1" if label.classes == 2 else ""
         return [Finding("classes", _remarked(what, label), (setting("multiclass", True),))]
     return []
+
+
+def _sees_words(facts: DataFacts) -> bool:
+    """Tell whether train sees before it reads the rows that labels are words, as scan does."""
+    file = facts.file
+    piped = file is not None and file.format == "arrow" and file.size is None
+    return not piped and all(isinstance(one, str) for one, _ in facts.label.counts)
 
 
 def _remarked(what: str, label: LabelFacts) -> str:

@@ -175,7 +175,7 @@ def look(
     >>> found.facts.label.task, found.facts.columns[0].kind
     ('two classes', 'number')
     >>> found.command.split(" ", 3)[3]
-    '--no-header --label -1 --multiclass -m model.thresher'
+    '--no-header --label -1 -m model.thresher'
     """
     if isinstance(max_rows, str) and max_rows != "auto":
         raise ParameterError(

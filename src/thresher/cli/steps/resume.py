@@ -21,7 +21,7 @@ _READING = (
     "label_separator", "missing", "dates", "unlabelled", "shuffle_buffer",
 )  # fmt: skip
 
-_RESOLVED = ("alpha", "lanes", "margin")  # a model has the number that "auto" stood for
+_RESOLVED = ("alpha", "lanes", "margin", "store")  # a model has what "auto" stood for
 
 
 def not_given(options: TrainOptions, saved: Mapping[str, Any]) -> dict[str, Any]:
