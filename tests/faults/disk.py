@@ -27,7 +27,10 @@ class File:
         """Return what is on the disk: `unsynced` bytes are "lost", "kept" or "half" there."""
         if unsynced == "lost" or self.is_synced:
             return self.synced
-        return bytes(self.now if unsynced == "kept" else self.now[: len(self.now) // 2])
+        if unsynced == "kept":
+            return bytes(self.now)
+        first = len(self.synced) if self.now.startswith(self.synced) else 0  # bytes were added
+        return bytes(self.now[: (first + len(self.now)) // 2])
 
     @property
     def is_synced(self) -> bool:
@@ -67,6 +70,7 @@ class Disk:
         self.synced = dict(self.names)
         self.changes: list[Change] = []
         self.handles: dict[int, File | str] = {}
+        self.appending: set[int] = set()  # handles that write at the end
 
     def apply(self, event: Event) -> None:
         """Apply an event of the log."""
@@ -87,6 +91,9 @@ class Disk:
             opened.now.clear()
         if opened is not None:
             self.handles[int(handle)] = opened
+        self.appending.discard(int(handle))
+        if number & os.O_APPEND:
+            self.appending.add(int(handle))
 
     def _close(self, handle: str) -> None:
         self.handles.pop(int(handle), None)
@@ -94,7 +101,8 @@ class Disk:
     def _write(self, handle: str, at: str, size: str, content: bytes) -> None:
         file = self.handles[int(handle)]
         assert isinstance(file, File)
-        file.now[int(at) : int(at) + int(size)] = content
+        begin = len(file.now) if int(handle) in self.appending else int(at)
+        file.now[begin : begin + int(size)] = content
 
     def _size(self, handle: str, size: str) -> None:
         file = self.handles[int(handle)]

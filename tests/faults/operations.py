@@ -201,7 +201,7 @@ def _exported() -> None:
         Path(name).write_text("old")
 
 
-_LEARNED = 4  # rows
+LEARNED = 4  # rows
 _answered = 0  # how many rows of `_learn` were answered
 
 
@@ -221,7 +221,7 @@ def _named_rows(count: int) -> tuple[list[dict[str, float]], list[int]]:
     ]
 
 
-def _learn(count: int = _LEARNED) -> str:
+def _learn(count: int = LEARNED) -> str:
     """Learn the rows that the folder does not know, as a server does; return their digest."""
     global _answered
     learning = Learning.open(Models("model"), "learned", 0.0)
@@ -249,8 +249,13 @@ def _restored() -> tuple[str, int]:
     return _of_weights(learner.model_), rows
 
 
+def rows_learned() -> int:
+    """Return how many rows the next server would know."""
+    return _restored()[1]
+
+
 def _check_learned() -> None:
-    assert _restored()[1] >= _answered, "rows that were answered are lost"
+    assert rows_learned() >= _answered, "rows that were answered are lost"
 
 
 _TRAIN = ("train", "rows.svm", "-m", "model", "--rule", "ftrl", "--passes", "2")

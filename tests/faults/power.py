@@ -17,7 +17,7 @@ from typing import Any
 
 from faults import disk
 from faults.library import Library
-from faults.operations import OPERATIONS, Operation, command
+from faults.operations import LEARNED, OPERATIONS, Operation, command, rows_learned
 from faults.points import MEMORY, in_child, prepare
 from thresher.training import checkpoint as checkpoints
 
@@ -72,6 +72,12 @@ def _checkpoint_or_model(cut: Cut) -> None:
         assert not cut.saved or cut.result() == "new", "neither checkpoint nor model"
 
 
+def _learned(cut: Cut) -> None:
+    rows = rows_learned()
+    assert rows >= 1, "the row that was learned before is lost"
+    assert rows == LEARNED or not cut.done, f"{rows} of {LEARNED} rows are left at the end"
+
+
 def _cluster(cut: Cut) -> None:
     if cut.result() == "new":
         return
@@ -89,6 +95,7 @@ CHECKS: dict[str, tuple[Check, str]] = {  # and the file that a complete checkpo
     "convert to cache": (_cache, "-"),
     "checkpoint": (_checkpoint, "-"),
     "train, checkpoint": (_checkpoint_or_model, "run.checkpoint"),
+    "serve, learn": (_learned, "-"),
     "cluster": (_cluster, "run/committed.json"),
 }
 

@@ -85,6 +85,24 @@ def test_what_a_power_cut_leaves(tmp_path, changes, contents):
     assert {dict(state)["a"] for state in states} == contents
 
 
+APPENDED = [
+    ["open", "3", str(os.O_WRONLY | os.O_APPEND), "~/a"],
+    ["write", "3", "0", "4", b"news"],
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "contents"),
+    [
+        ([*APPENDED], {b"old", b"oldne", b"oldnews"}),
+        ([*APPENDED, SYNC], {b"oldnews"}),
+    ],
+)
+def test_what_a_power_cut_leaves_of_added_bytes(tmp_path, changes, contents):
+    states = states_after(tmp_path, *([*words] for words in changes))
+    assert {dict(state)["a"] for state in states} == contents
+
+
 # ---- parts ---------------------------------------------------------------------------------------
 
 

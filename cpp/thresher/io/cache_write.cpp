@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -164,7 +165,7 @@ class Arrays {
       const std::string& name = names[i]->name;
       std::memcpy(keys.data() + 8 * i, &names[i]->key, 8);
       std::memcpy(starts.data() + 8 * i, &end, 8);
-      std::memcpy(text.data() + end, name.data(), name.size());
+      std::ranges::copy(std::as_bytes(std::span(name)), text.data() + end);
       end += name.size();
     }
     std::memcpy(starts.data() + 8 * names.size(), &end, 8);

@@ -97,8 +97,7 @@ char* number(char* to, Real value) {
 }
 
 char* put(char* to, std::string_view text) {
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
+  return std::copy(text.begin(), text.end(), to);  // memcpy may not read an empty view
 }
 
 std::string_view tag_of(const Block& block, std::int64_t row) {
