@@ -210,6 +210,8 @@ def test_missing_files(tmp_path):
     absent = tmp_path / "absent.svm"
     assert told(tmp_path, absent) == f"{absent}: no such file"
     assert told(tmp_path, tmp_path / "*.vw") == f"no file matches {tmp_path}/*.vw"
+    assert told(tmp_path, tmp_path, code=2) == f"{tmp_path} is a folder without files"
+    (tmp_path / "rows.txt").touch()
     line = told(tmp_path, tmp_path, code=2)
     assert line.startswith(f"{tmp_path} is a folder; name its files")
     done = called("predict", absent, absent, code=1)
