@@ -357,7 +357,7 @@ def test_a_changed_file_is_loaded_and_a_damaged_one_is_not(server, matrix_model,
     assert health["models"]["prices"]["status"] == "old"
     assert str(path) in health["models"]["prices"]["error"]
     assert server.post("/predict", row)[1] == first
-    assert "the new file is not used" in server.log
+    wait_for(lambda: "the new file is not used" in server.log)
     write_model(matrix_model, path)
     wait_for(lambda: server.get("/healthz")[1]["status"] == "ok")
     _status, answer = server.post("/predict", {"model": "prices", "rows": [[1.0, 2.0, 3.0, 4.0]]})
