@@ -221,12 +221,14 @@ UNDER_SANITIZE = $(call preload,libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 sanitize: .venv-sanitize/.installed
 	$(UNDER_SANITIZE) -m pytest $(PYTEST_ARGS)
 
-# Readers, lanes, teams, stabilized paths, predictions, and a script of threads. The reports are in
-# files, because pytest captures what a process prints. A forked process may start threads.
+# Readers, lanes, teams, stabilized paths, predictions, the server, and a script of threads. The
+# reports are in files, because pytest captures what a process prints. A forked process may start
+# threads.
 RACE_TESTS := tests/io/test_corpus.py tests/io/test_reader.py tests/io/test_cache.py \
   tests/training/test_lane_outputs.py tests/training/test_lane_team.py \
   tests/training/test_threads_of_outputs.py tests/core/test_stabilized.py \
-  tests/core/test_threads_and_states.py tests/search/test_progressive.py \
+  tests/core/test_threads_and_states.py tests/core/test_hashed_or_dense.py \
+  tests/search/test_progressive.py tests/serving/test_learn.py \
   tests/reliability/test_reliability.py::test_threads_do_not_change_results
 RACES := $(CURDIR)/build/race/report
 UNDER_RACE = $(call preload,libtsan.so) PYTHONMALLOC=malloc \

@@ -46,9 +46,8 @@ goes on where an earlier run ended. `make test` runs a small part of each.
 TAIL = """
 "Tried" and "failed" count from the version in the last column. A failure that was mended stays in
 the count, except of failing calls, which are tried again: a call that was tried with two states of
-the code counts twice. `make coverage` measures which lines and
-branches the tests run; `make faults`, `make race`, `make sanitize` and `make fuzz` run one kind
-each.
+the code counts twice. `make coverage` measures which lines and branches the tests run.
+`make faults`, `make race`, `make sanitize` and `make fuzz` run one kind each.
 """
 
 
