@@ -68,7 +68,7 @@ def test_bad_svmlight(tmp_path, text, message):
             '1:8: expected a finite number; found "x"; a word belongs to the name: color=red',
         ),
         ("1 |a b\n1 a b\n", "2:3: expected an importance weight or '|'; found \"a\""),
-        ("1 |a b\n|a b\n", "2:1: the row has no label"),
+        ("1 |a b\n|a b\n", "2:1: the row has no label; leave such rows out with --unlabelled skip"),
         ("1 |a b\nnan |a b\n", "2:1: expected a label or '|'; found \"nan\""),
         ("1 |a b\0\n", "1:7: expected text without NUL bytes; found a NUL byte"),
         ("1 |a b\n1 -1 |a b\n", "2:3: expected an importance weight of at least 0; found"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LabelledRows: TypeAlias = "Block | LabelArray"
 
+NO_LABEL = "the row has no label"
+
 
 def tidy(labels: NDArray[Any]) -> NDArray[Any]:
     """Return floats that are all whole numbers as integers: a label prints as 3, not as 3.0."""
@@ -131,7 +133,7 @@ def shown(label: Any) -> str:
 def missing(label: Any) -> str:
     """Return the error of a row without a label; empty if the row has a label."""
     none = label is None or (isinstance(label, float) and np.isnan(label))
-    return "the row has no label" if none else ""
+    return NO_LABEL if none else ""
 
 
 def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -143,8 +145,20 @@ def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([bool(missing(label)) for label in labels.tolist()], bool)
 
 
+def no_label(block: LabelledRows, row: int) -> DataError:
+    """Return the error of a training row without a label; files can leave such rows out."""
+    hint = ("leave such rows out with ", setting("unlabelled", "skip", "scan"))
+    in_file = hasattr(block, "file")
+    return InputError(NO_LABEL, place=block.label_place(row), hint=hint if in_file else None)
+
+
 def refuse(block: LabelledRows, bad: NDArray[np.bool_], what: Any) -> None:
-    """Raise DataError for the first bad row."""
+    """Raise DataError for the first bad row; `what` returns what is wrong with a row."""
     if bad.any():
         row = int(bad.argmax())
-        raise DataError(f"{block.label_place(row)}: {what(row)}")
+        text = what(row)
+        raise (
+            no_label(block, row)
+            if text == NO_LABEL
+            else DataError(f"{block.label_place(row)}: {text}")
+        )

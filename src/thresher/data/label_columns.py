@@ -29,7 +29,7 @@ from thresher.data.columns import (
     numbers_of,
     plain,
 )
-from thresher.data.label_checks import missing_labels
+from thresher.data.label_checks import NO_LABEL, missing_labels
 from thresher.data.table_files import kind_of_strings, typed
 from thresher.errors import ParameterError
 
@@ -204,4 +204,4 @@ def refuse_missing(labels: tuple[str, ...], fields: dict[str, Any]) -> None:
         return
     none = missing_labels(found)
     if none.any():
-        raise BadCells(np.flatnonzero(none), labels[0], lambda _: "the row has no label")
+        raise BadCells(np.flatnonzero(none), labels[0], lambda _: NO_LABEL)

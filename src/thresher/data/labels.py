@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.label_checks import (
+    NO_LABEL,
     LabelledRows,
     missing,
+    no_label,
     places_of,
     refuse,
     refuse_words,
@@ -103,7 +105,7 @@ class NumericLabels(Labels):
         y = single_labels(block)
         refuse_words(block, y, "a number was expected")
         y = np.ascontiguousarray(y, np.float64)
-        refuse(block, np.isnan(y), lambda row: "the row has no label")
+        refuse(block, np.isnan(y), lambda row: NO_LABEL)
         for loss in self.losses:
             needed = f"loss {loss.name} needs {loss.labels_needed}"
             refuse(block, loss.refuses(y), lambda row, n=needed: f"the label is {y[row]:g}; {n}")
@@ -158,12 +160,11 @@ class TwoClasses(Labels):
 
     def _refuse(self, block: LabelledRows, row: int, label: Any, what: str) -> None:
         """Raise the error of a row whose label is missing or not allowed."""
-        place = block.label_place(row)
         if missing(label):
-            raise DataError(f"{place}: {missing(label)}")
+            raise no_label(block, row)
         raise LabelError(
             f"{what}; labels must be {_TWO}, for two classes",
-            place=place,
+            place=block.label_place(row),
             value=label,
             allowed=_TWO,
             hint=self.others,
@@ -354,7 +355,7 @@ class ArrivingClasses(Labels):
         if not self.sets:
             y = single_labels(block)
             none = np.array([bool(missing(label)) for label in y.tolist()], bool)
-            refuse(block, none, lambda row: "the row has no label")
+            refuse(block, none, lambda row: NO_LABEL)
         starts, labels = block.label_sets()
         if len(labels) == 0:
             return []

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.label_checks import (
+    NO_LABEL,
     LabelledRows,
     missing,
     places_of,
-    refuse,
     shown,
     single_labels,
 )
 from thresher.data.labels import ArrivingClasses, Labels, LabelSets, ManyClasses, TwoClasses
 from thresher.data.targets import Targets
-from thresher.errors import DataWarning
+from thresher.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
     from thresher.data.matrix_source import MatrixBlock
@@ -207,5 +207,6 @@ def _present(block: LabelledRows) -> NDArray[Any]:
     """Return one label per row; raise DataError if a row has none."""
     y = single_labels(block)
     none = np.isnan(y) if y.dtype.kind == "f" else np.array([bool(missing(k)) for k in y.tolist()])
-    refuse(block, none.astype(bool), lambda row: "the row has no label")
+    if none.any():
+        raise DataError(f"{block.label_place(int(none.argmax()))}: {NO_LABEL}")
     return y
