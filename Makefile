@@ -224,11 +224,15 @@ sanitize: .venv-sanitize/.installed
 # Readers, lanes, teams, stabilized paths, predictions, the server, and a script of threads. The
 # reports are in files, because pytest captures what a process prints. A forked process may start
 # threads.
-RACE_TESTS := tests/io/test_corpus.py tests/io/test_reader.py tests/io/test_cache.py \
-  tests/training/test_lane_outputs.py tests/training/test_lane_team.py \
-  tests/training/test_threads_of_outputs.py tests/core/test_stabilized.py \
-  tests/core/test_threads_and_states.py tests/core/test_hashed_or_dense.py \
-  tests/search/test_progressive.py tests/serving/test_learn.py \
+RACE_TESTS := $(addprefix tests/io/test_,corpus.py reader.py cache.py svmlight.py vw.py vw_names.py \
+    first_names.py) \
+  $(addprefix tests/data/test_,buckets.py spans.py) \
+  $(addprefix tests/training/test_,lane_outputs.py lane_team.py threads_of_outputs.py) \
+  $(addprefix tests/core/test_,stabilized.py threads_and_states.py hashed_or_dense.py scorer.py \
+    lanes_errors.py discovery.py) \
+  $(addprefix tests/estimators/test_,shared_by_threads.py one_row.py) \
+  $(addprefix tests/search/test_,progressive.py label_sets.py) \
+  $(addprefix tests/serving/test_,learn.py learn_checkpoints.py) \
   tests/reliability/test_reliability.py::test_threads_do_not_change_results
 RACES := $(CURDIR)/build/race/report
 UNDER_RACE = $(call preload,libtsan.so) PYTHONMALLOC=malloc \

@@ -140,11 +140,15 @@ def _text(failure: str | dict[str, Any]) -> str:
     return "{operation}, {fault}, call {n}: {wrong}".format(**failure)
 
 
-def write(folder: Path, page: Path) -> int:
-    """Write the page; return 1 if something failed."""
+def failed(folder: Path) -> int:
+    """Return how many failures the records count."""
+    found = [records.read(kind, folder) for kind in LINES]
+    return sum(numbers(record)[1] for record in found if record)
+
+
+def write(folder: Path, page: Path) -> None:
+    """Write the page."""
     lines = [*table(folder), *coverage(folder)]
     if found := list(failures(folder)):
         lines += ["", "What failed:", "", *found]
     page.write_text(HEAD + "\n".join(lines) + "\n" + TAIL)
-    found = [records.read(kind, folder) for kind in LINES]
-    return int(any(numbers(record)[1] for record in found if record))

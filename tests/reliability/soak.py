@@ -169,7 +169,7 @@ def say(step: str, text: str, failures: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the steps and write the report; return 1 if a record has failures."""
+    """Run the steps and write the report; return 1 if something failed in this run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("steps", nargs="*", choices=[[], *STEPS], metavar="STEP")
     parser.add_argument("--again", action="store_true")
@@ -180,9 +180,11 @@ def main() -> int:
     restored.restore(records.FOLDER, report.PAGE)
     if options.again:
         records.start_again()
+    before = report.failed(records.FOLDER)
     for name in options.steps or STEPS:
         STEPS[name](options.share)
-    return report.write(records.FOLDER, report.PAGE)
+        report.write(records.FOLDER, report.PAGE)  # also if a later step is ended
+    return int(report.failed(records.FOLDER) > before)
 
 
 if __name__ == "__main__":

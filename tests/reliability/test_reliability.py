@@ -55,19 +55,22 @@ def test_records_go_on(tmp_path: Path) -> None:
 
 def test_the_report_says_what_was_not_run(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    assert report.write(tmp_path, page) == 0
+    report.write(tmp_path, page)
+    assert report.failed(tmp_path) == 0
     assert page.read_text().count("not run") == len(report.LINES) + 3
     records.add("kills", 1000, folder=tmp_path)
     (tmp_path / "faults.json").write_text(json.dumps({"points": 2345, "wrong": 0}))
     (tmp_path / "coverage.json").write_text(json.dumps({"C++": {"lines": 0.95, "branches": 0.875}}))
-    assert report.write(tmp_path, page) == 0
+    report.write(tmp_path, page)
+    assert report.failed(tmp_path) == 0
     text = page.read_text()
     assert f"| 1,000 | 0 | {records.__version__} |" in text
     assert "| 2,345 | 0 |" in text
     assert "| C++ | 95.0 % | 87.5 % |" in text
     assert text.count("not run") == len(report.LINES) - 2 + 2
     records.add("kills", 1, ["ftrl: other bytes\nand more"], folder=tmp_path)
-    assert report.write(tmp_path, page) == 1
+    report.write(tmp_path, page)
+    assert report.failed(tmp_path) == 1
     assert "- SIGKILL during `thresher train`: `ftrl: other bytes`\n" in page.read_text()
 
 
@@ -84,16 +87,19 @@ def test_counts_of_the_page_are_not_lost(tmp_path: Path) -> None:
     (first / "power.json").write_text(json.dumps({"prefixes": 12, "wrong": 0, "since": "0.1.0"}))
     shares = {"lines": 0.95, "branches": 0.875}
     (first / "coverage.json").write_text(json.dumps({"Python": shares}))
-    assert report.write(first, page) == 1
+    report.write(first, page)
+    assert report.failed(first) == 1
     assert f"{len(files)} of {len(all_files)} files with tests ran" in page.read_text()
     restored.restore(second, page)
     again = tmp_path / "again.md"
-    assert report.write(second, again) == 1
+    report.write(second, again)
+    assert report.failed(second) == 1
     assert again.read_text() == page.read_text()
     assert set((records.read("sanitize", second) or {})["done"]) == set(files)
     assert (records.read("kills", second) or {})["done"] == {"tried": 1100}
     (second / "faults.json").write_text(json.dumps({**found, "points": 100, "earlier": 2341}))
-    assert report.write(second, again) == 1
+    report.write(second, again)
+    assert report.failed(second) == 1
     assert "| 2,437 | 0 |" in again.read_text()
     records.add("kills", 5, folder=second)
     restored.restore(second, page)
@@ -148,7 +154,8 @@ def test_the_report_counts_faults_that_are_not_all(tmp_path: Path) -> None:
     found = {"points": 900, "wrong": 5, "known": 4, "unfinished": 2, "failures": [point]}
     operations = {"save": {"faults": {str(number): {} for number in range(8)}}}
     (tmp_path / "faults.json").write_text(json.dumps({**found, "operations": operations}))
-    assert report.write(tmp_path, tmp_path / "page.md") == 1
+    report.write(tmp_path, tmp_path / "page.md")
+    assert report.failed(tmp_path) == 1
     text = (tmp_path / "page.md").read_text()
     assert "| 896 | 1 |" in text
     assert "At 4 other points, nanobind" in text
