@@ -263,6 +263,7 @@ _CLUSTER_RUN = (
     *("train", "part-*.svm", "-m", "model", "--rule", "ftrl", "--passes", "3", "--rounds", "3"),
     *("--workers", "0", "--checkpoint", "run", "--every", "1"),
 )
+_TUNE = ("tune", "rows.svm", "-m", "model", "--grid", "l1=0.1,1", "--folds", "2")
 _CHECKPOINT = ("--checkpoint", "run.checkpoint", "--every", "0s")
 
 OPERATIONS = {
@@ -277,9 +278,8 @@ OPERATIONS = {
     ),
     "train, shuffle": Operation((*_TRAIN, "--shuffle"), _model),
     "train, checkpoint": Operation((*_TRAIN, *_CHECKPOINT), _model, (), ("run.checkpoint",)),
-    "tune": Operation(
-        ("tune", "rows.svm", "-m", "model", "--grid", "l1=0.1,1", "--folds", "2"), _model
-    ),
+    "tune": Operation(_TUNE, _model),
+    "tune, checkpoint": Operation((*_TUNE, *_CHECKPOINT), _model, (), ("run.checkpoint",)),
     "predict": Operation(("predict", "model", "rows.svm", "-o", "out"), _predictions),
     "predict, strict": Operation(("predict", "model", "rows.svm", "--strict"), _predictions),
     "convert to cache": Operation(("convert", "rows.svm", "made.cache"), _old("made.cache")),

@@ -95,6 +95,7 @@ CHECKS: dict[str, tuple[Check, str]] = {  # and the file that a complete checkpo
     "convert to cache": (_cache, "-"),
     "checkpoint": (_checkpoint, "-"),
     "train, checkpoint": (_checkpoint_or_model, "run.checkpoint"),
+    "tune, checkpoint": (_checkpoint_or_model, "run.checkpoint"),
     "serve, learn": (_learned, "-"),
     "cluster": (_cluster, "run/committed.json"),
 }

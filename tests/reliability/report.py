@@ -44,6 +44,38 @@ goes on where an earlier run ended. `make test` runs a small part of each.
 """
 
 TAIL = """
+## How it is tried
+
+- **Signals** (`tests/reliability/kills.py`). Six kinds of runs write checkpoints as often as they
+  can: with and without shuffled rows, a cache, names of features, and several classes. A signal
+  ends them at a random moment after a checkpoint, and `--resume` continues. After three signals a
+  run may end. Its model must have the bytes of a run without interruption, and no file may be left.
+- **Failing calls** (`tests/faults`). A preloaded library counts the calls that open, read, write,
+  sync, rename and remove files, start threads and allocate memory. The operations are train,
+  tune, predict, convert, save, load, merge, export, serve, a cluster run and others. The n-th
+  call fails, for n = 1, 2, ... until the operation succeeds, with a full disk, a disk error, half
+  of the bytes, an interruption, no memory or no thread; also each call from the n-th on. The
+  operation must succeed with the same bytes, or end with one clear error; then all files are as
+  before, none is open, and the operation must succeed when it is tried again in the same process.
+- **Power cuts** (`tests/faults/power.py`). All changes of files are recorded. After each of them,
+  the disk may have any part of what was not synced. In each such state the model or the checkpoint
+  must be readable, and a cluster run must be resumed to the same bytes.
+- **Changed bytes** (`tests/reliability/hostile.py`). A bit is changed, the end is cut, or a part is
+  repeated. Files whose checksum fits a wrong content are made by hand in
+  `tests/model/test_bad_files.py`, and by the fuzzers, which make the checksum fit.
+- **Fuzzing** (`cpp/fuzz`, `tests/fuzzing`). libFuzzer and atheris change inputs so that they reach
+  new branches. The readers run with the address and undefined-behaviour sanitizers. Each input is
+  read in two ways, which must give the same rows: at once, in many blocks, or with another level
+  of the parser.
+- **Other parsers** (`tests/reliability/differential.py`, `vw_peer.py`). Random lines of the grammar
+  of VW, changed at random places, are read by our parser, by a simple one in Python, and by VW.
+- **Property tests.** hypothesis compares the core with naive dense code: 500 random cases of each
+  test, where `make test` tries 10.
+- **Sanitizers.** The tests run with a core that finds wrong addresses and undefined behaviour, and
+  those of threads with one that finds races.
+
+## How to read the numbers
+
 "Tried" and "failed" count from the version in the last column. A failure that was mended stays in
 the count, except of failing calls, which are tried again: a call that was tried with two states of
 the code counts twice. `make coverage` measures which lines and branches the tests run.
