@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,15 @@ data_file = {BUILD}/python/counts
 
 def run_tests(tests: list[str]) -> None:
     """Run tests; all processes that they start are measured too."""
-    (BUILD / "python").mkdir(parents=True, exist_ok=True)
-    for path in (*BUILD.rglob("*.gcda"), *(BUILD / "python").iterdir()):
-        path.unlink()
+    for folder in (BUILD / "python", BUILD / "core"):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     settings = BUILD / "coverage.ini"
     settings.write_text(SETTINGS)
-    start = Path(sysconfig.get_path("purelib")) / "measured.pth"
-    start.write_text("import coverage; coverage.process_startup()\n")
+    packages = Path(sysconfig.get_path("purelib"))
+    shutil.copy(Path(__file__).with_name("measured.py"), packages)
+    start = packages / "measured.pth"
+    start.write_text("import measured\n")
     try:
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadgroup", *tests],
@@ -101,25 +105,41 @@ class Line:
         return known[max(known)]
 
 
+def gcov_files(counts: list[Path]) -> Iterator[dict[str, Any]]:
+    """Yield what gcov says of the source files of objects; a few at a time, for they are large."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for first in range(0, len(counts), 8):
+            for objects in pool.map(gcov, counts[first : first + 8]):
+                for one in objects:
+                    yield from one["files"]
+
+
+def gcov(counts: Path) -> list[dict[str, Any]]:
+    """Return what gcov says of a file of counts. Its notes are where the object was built."""
+    notes = Path("/", *counts.with_suffix(".gcno").relative_to(BUILD / "core").parts[1:])
+    link = counts.with_suffix(".gcno")
+    link.unlink(missing_ok=True)
+    link.symlink_to(notes)
+    done = subprocess.run(
+        ["gcov", "--json-format", "--branch-probabilities", "--stdout", str(counts)],
+        cwd=BUILD, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [json.loads(text) for text in done.stdout.splitlines()]
+
+
 def core_counts() -> tuple[Lines, Branches]:
-    """Return the counts of gcov for all files in cpp/, summed over the objects."""
+    """Return the counts of gcov for all files in cpp/, summed over objects and processes."""
     lines: Lines = defaultdict(lambda: defaultdict(int))
     found: dict[str, dict[int, Line]] = defaultdict(lambda: defaultdict(Line))
-    for counts in sorted(BUILD.rglob("*.gcda")):
-        done = subprocess.run(
-            ["gcov", "--json-format", "--branch-probabilities", "--stdout", str(counts)],
-            cwd=BUILD, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        for text in done.stdout.splitlines():
-            for file in json.loads(text)["files"]:
-                path = (BUILD / file["file"]).resolve()
-                if not path.is_relative_to(ROOT / "cpp"):
-                    continue
-                name = str(path.relative_to(ROOT))
-                for line in file["lines"]:
-                    number = line["line_number"]
-                    lines[name][number] += line["count"]
-                    found[name][number].add(line["count"] > 0, without_throws(line["branches"]))
+    for file in gcov_files(sorted((BUILD / "core").rglob("*.gcda"))):
+        path = (BUILD / file["file"]).resolve()
+        if not path.is_relative_to(ROOT / "cpp"):
+            continue
+        name = str(path.relative_to(ROOT))
+        for line in file["lines"]:
+            number = line["line_number"]
+            lines[name][number] += line["count"]
+            found[name][number].add(line["count"] > 0, without_throws(line["branches"]))
     branches = {
         name: {
             (number, place): count

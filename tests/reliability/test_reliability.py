@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from reliability import (
     differential,
     hostile,
     kills,
+    measured,
     records,
     report,
     restored,
@@ -165,6 +167,21 @@ def test_the_report_counts_faults_that_are_not_all(tmp_path: Path) -> None:
     assert records.read("faults", tmp_path) is None
 
 
+def test_processes_do_not_count_into_the_same_or_broken_files(tmp_path: Path) -> None:
+    assert measured.folder_for_counts(tmp_path) == tmp_path / "0"
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "errors").write_text("libgcov profiling error: ...")
+    assert measured.folder_for_counts(tmp_path) == tmp_path / "2"
+    code = "import sys; from pathlib import Path; from reliability.measured import *\n"
+    code += "print(folder_for_counts(Path(sys.argv[1])).name)"
+    for _ in range(2):  # the first has ended when the second begins
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            cwd=records.ROOT / "tests", capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == "3\n"
+
+
 TEMPLATE = """#include <stdexcept>
 #include <string>
 template <class T>
@@ -183,12 +200,17 @@ def test_branches_of_templates_count_once_and_exceptions_do_not(
 ) -> None:
     (tmp_path / "cpp").mkdir()
     (tmp_path / "cpp" / "a.cpp").write_text(TEMPLATE)
-    for command in ("g++ -std=c++20 -O0 --coverage -c cpp/a.cpp", "g++ --coverage a.o", "./a.out"):
+    for command in ("g++ -std=c++20 -O0 --coverage -c cpp/a.cpp", "g++ --coverage a.o"):
         subprocess.run(command.split(), cwd=tmp_path, check=True)
+    for number in range(3):
+        place = tmp_path / "core" / str(number)
+        subprocess.run(["./a.out"], cwd=tmp_path, env={"GCOV_PREFIX": str(place)}, check=True)
+    [broken] = place.rglob("*.gcda")
+    broken.write_bytes(broken.read_bytes()[:100])
     monkeypatch.setattr(coverage_of_tests, "ROOT", tmp_path)
     monkeypatch.setattr(coverage_of_tests, "BUILD", tmp_path)
     lines, branches = coverage_of_tests.core_counts()
-    assert lines["cpp/a.cpp"][5] == 3
+    assert lines["cpp/a.cpp"][5] == 2 * 3
     counts = branches["cpp/a.cpp"]
     assert not any(line in (5, 7) for line, _ in counts)  # of a call that may throw; no branch
     assert sorted(counts[6, place] > 0 for place in range(4)) == [False, False, True, True]
