@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import shlex
 import sys
@@ -32,7 +33,9 @@ def main() -> None:
         changed = change(bytes(data), lambda part: atheris.Mutate(part, len(part) + 64), choice)
         return changed[:max_size]
 
-    with tempfile.TemporaryDirectory() as folder:
+    # In memory if the system allows it: models are written with a sync of the disk.
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         place = Path(folder)
         atheris.Setup(
             [again, *options], lambda data: target(bytes(data), place), custom_mutator=mutate

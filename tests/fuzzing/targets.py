@@ -91,7 +91,8 @@ def model(data: bytes, folder: Path) -> None:
         assert again.read_bytes() == third.read_bytes()
         assert repr(thresher.load(again)) == repr(found)
         assert len(found.top(5)) == min(5, found.nnz)
-        assert ET.fromstring(model_page(found).removeprefix("<!DOCTYPE html>")) is not None
+        if zlib.crc32(content) % 8 == 0:  # a page takes long
+            assert ET.fromstring(model_page(found).removeprefix("<!DOCTYPE html>")) is not None
         for certificate in found.certificates:
             assert str(certificate)
         goes_on(found)

@@ -38,8 +38,8 @@ data_file = {BUILD}/python/counts
 """
 
 
-def run_tests(tests: list[str]) -> None:
-    """Run tests; all processes that they start are measured too."""
+def run_tests(tests: list[str]) -> int:
+    """Run tests, and measure all processes that they start; return the exit code of pytest."""
     for folder in (BUILD / "python", BUILD / "core"):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -50,10 +50,10 @@ def run_tests(tests: list[str]) -> None:
     start = packages / "measured.pth"
     start.write_text("import measured\n")
     try:
-        subprocess.run(
+        return subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadgroup", *tests],
             cwd=ROOT, env={**os.environ, "COVERAGE_PROCESS_START": str(settings)},
-        )  # fmt: skip
+        ).returncode  # fmt: skip
     finally:
         start.unlink()
 
@@ -171,7 +171,9 @@ def untaken(branches: Branches, python: dict[str, Any]) -> Iterator[str]:
 
 def main() -> None:
     """Run the tests, measure, and write the record."""
-    run_tests(sys.argv[1:])
+    code = run_tests(sys.argv[1:])
+    if code not in (0, 1):  # 1: some tests failed
+        sys.exit(f"error: the tests did not run to their end: exit code {code} of pytest")
     python = python_counts()
     lines, branches = core_counts()
     totals = python["totals"]

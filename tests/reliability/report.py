@@ -16,7 +16,7 @@ LINES = {
     "kills": ("SIGKILL during `thresher train`", "the resumed run writes the same bytes"),
     "interrupts": ("SIGINT during `thresher train`", "a checkpoint; then the same bytes"),
     "terminations": ("SIGTERM during `thresher train`", "a checkpoint; then the same bytes"),
-    "faults": ("failing calls of the system", "an error, the old file, no half of a new one"),
+    "faults": ("failing calls of the system", "an error, the old file, no incomplete new file"),
     "power": ("power cuts: prefixes of writes", "models and checkpoints can be read"),
     "hostile": ("models and checkpoints with changed bytes", "an error that names the file"),
     "fuzz_svmlight": ("fuzzed svmlight files", "each line is read, skipped or named as bad"),
@@ -25,7 +25,7 @@ LINES = {
     "fuzz_model": ("fuzzed model files", "refused, or they predict and stay the same"),
     "fuzz_checkpoint": ("fuzzed checkpoints", "refused, or unchanged when written again"),
     "fuzz_unpacking": ("fuzzed compressed files", "the bytes of Python's modules, or an error"),
-    "differential": ("VW lines, against a naive parser", "the same rows and bad lines"),
+    "differential": ("inputs of VW lines, against a naive parser", "the same rows and bad lines"),
     "differential_vw": ("VW lines, against VW's own parser", "the same labels, weights and sums"),
     "properties": ("long property tests", "they pass"),
     "sanitize": ("tests, address and undefined sanitizers", "they pass, without a report"),
@@ -46,15 +46,17 @@ goes on where an earlier run ended. `make test` runs a small part of each.
 TAIL = """
 ## How it is tried
 
-- **Signals** (`tests/reliability/kills.py`). Six kinds of runs write checkpoints as often as they
-  can: with and without shuffled rows, a cache, names of features, and several classes. A signal
-  ends them at a random moment after a checkpoint, and `--resume` continues. After three signals a
-  run may end. Its model must have the bytes of a run without interruption, and no file may be left.
+- **Signals** (`tests/reliability/kills.py`). Several kinds of runs write checkpoints as often as
+  they can: with and without shuffled rows, a cache, names of features, and several classes, and a
+  search. A signal ends them at a random moment: soon after the start, after a checkpoint, or near
+  the end, and `--resume` continues. After three signals a run may end. Its model must have the
+  bytes of a run without interruption, and no file may be left.
 - **Failing calls** (`tests/faults`). A preloaded library counts the calls that open, read, write,
   sync, rename and remove files, start threads and allocate memory. The operations are train,
   tune, predict, convert, save, load, merge, export, serve, a cluster run and others. The n-th
   call fails, for n = 1, 2, ... until the operation succeeds, with a full disk, a disk error, half
-  of the bytes, an interruption, no memory or no thread; also each call from the n-th on. The
+  of the bytes, an interruption, no memory (in the core) or no thread; also each call from the n-th
+  on. The
   operation must succeed with the same bytes, or end with one clear error; then all files are as
   before, none is open, and the operation must succeed when it is tried again in the same process.
 - **Power cuts** (`tests/faults/power.py`). All changes of files are recorded. After each of them,
@@ -67,8 +69,9 @@ TAIL = """
   new branches. The readers run with the address and undefined-behaviour sanitizers. Each input is
   read in two ways, which must give the same rows: at once, in many blocks, or with another level
   of the parser.
-- **Other parsers** (`tests/reliability/differential.py`, `vw_peer.py`). Random lines of the grammar
-  of VW, changed at random places, are read by our parser, by a simple one in Python, and by VW.
+- **Other parsers** (`tests/reliability/differential.py`, `vw_peer.py`). Inputs of up to five random
+  lines of the grammar of VW, changed at random places, are read by our parser and by a simple one
+  in Python; lines without such changes are read by our parser and by VW's own.
 - **Property tests.** hypothesis compares the core with naive dense code: 500 random cases of each
   test, where `make test` tries 10.
 - **Sanitizers.** The tests run with a core that finds wrong addresses and undefined behaviour, and
@@ -76,9 +79,9 @@ TAIL = """
 
 ## How to read the numbers
 
-"Tried" and "failed" count from the version in the last column. A failure that was mended stays in
-the count, except of failing calls, which are tried again: a call that was tried with two states of
-the code counts twice. `make coverage` measures which lines and branches the tests run.
+"Tried" and "failed" count from the version in the last column. A failure that was repaired stays
+in the count, except of failing calls, which are tried again: a call that was tried before and after
+a change of the code counts twice. `make coverage` measures which lines and branches the tests run.
 `make faults`, `make race`, `make sanitize` and `make fuzz` run one kind each.
 """
 
@@ -108,13 +111,13 @@ def table(folder: Path) -> Iterator[str]:
     record = records.read("faults", folder) or {}
     if known := record.get("known"):
         yield ""
-        yield f"At {known:,} other points, nanobind has no memory for its table of objects and ends"
-        yield "the process; its functions may not throw there."
+        yield f"{known:,} more calls are not counted: there, the library nanobind gets no memory"
+        yield "and ends the process. Thresher cannot change that."
     if unfinished := record.get("unfinished"):
         yield ""
         pairs = _pairs(record)
-        yield f"The failing calls are not all: {unfinished} of {pairs} pairs of an operation and a"
-        yield "fault have calls that were not tried."
+        yield f"Not all calls were tried: {unfinished} of {pairs} pairs of an operation and a fault"
+        yield "are incomplete."
     for kind, words in SUITES.items():
         done = set((records.read(kind, folder) or {}).get("done", {}))
         files = suites.test_files(*words)
@@ -172,9 +175,9 @@ def _text(failure: str | dict[str, Any]) -> str:
     return "{operation}, {fault}, call {n}: {wrong}".format(**failure)
 
 
-def failed(folder: Path) -> int:
-    """Return how many failures the records count."""
-    found = [records.read(kind, folder) for kind in LINES]
+def failed(folder: Path, *kinds: str) -> int:
+    """Return how many failures the records count: all records, or those of these kinds."""
+    found = [records.read(kind, folder) for kind in LINES if kind in (kinds or LINES)]
     return sum(numbers(record)[1] for record in found if record)
 
 

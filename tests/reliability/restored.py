@@ -40,8 +40,8 @@ def _record(kind: str, text: str) -> dict[str, Any] | None:
 
 def _points(text: str, tried: int, failed: int) -> dict[str, Any]:
     """Return the counts of failing calls, with those that nanobind cannot survive."""
-    known = re.search(r"^At ([\d,]+) other points", text, re.M)
-    rest = re.search(r"not all: (\d+) of (\d+) pairs", text)
+    known = re.search(r"^([\d,]+) more calls are not counted", text, re.M)
+    rest = re.search(r"^Not all calls were tried: (\d+) of (\d+) pairs", text, re.M)
     others = _number(known[1]) if known else 0
     unfinished, pairs = (int(rest[1]), int(rest[2])) if rest else (0, 0)
     points = {"points": tried + others, "wrong": failed + others, "known": others}
@@ -61,7 +61,8 @@ def _files(kind: str, text: str) -> dict[str, int]:
 def _coverage(text: str) -> dict[str, Any]:
     lines = re.findall(r"^\| (.+) \| ([\d.]+) % \| ([\d.]+) % \|$", text, re.M)
     shares = {part: (float(some) / 100, float(other) / 100) for part, some, other in lines}
-    return {part: dict(zip(("lines", "branches"), of, strict=True)) for part, of in shares.items()}
+    found = {part: dict(zip(("lines", "branches"), of, strict=True)) for part, of in shares.items()}
+    return {**found, "of_page": True} if found else {}
 
 
 def _number(text: str) -> int:

@@ -52,11 +52,11 @@ def run_kills(share: float) -> None:
     names = list(kills.CASES)
 
     def killed(how: signal.Signals) -> Tried:
-        return lambda count, seed: kills.kill(names[seed // 6 % len(names)], count, how, seed)
+        return lambda count, seed: kills.kill(names[seed // count % len(names)], count, how, seed)
 
-    counts("kills", round(1000 * share), 6, killed(signal.SIGKILL))
-    counts("interrupts", round(200 * share), 6, killed(signal.SIGINT))
-    counts("terminations", round(200 * share), 6, killed(signal.SIGTERM))
+    counts("kills", round(1000 * share), 5, killed(signal.SIGKILL))
+    counts("interrupts", round(200 * share), 2, killed(signal.SIGINT))
+    counts("terminations", round(200 * share), 2, killed(signal.SIGTERM))
 
 
 def run_fuzzers(share: float) -> None:
@@ -76,6 +76,8 @@ def run_fuzzers(share: float) -> None:
                 f"fuzz_{target}", inputs, failures, done={"seconds": before + seconds}
             )
             say(f"fuzz {target}", f"{before + seconds} of {goal:.0f} s, {inputs} inputs", failures)
+            if failures:
+                break  # it would stop at the same input
 
 
 def run_suite(kind: str, command: tuple[str, ...], files: list[str], **variables: str) -> None:
@@ -84,7 +86,7 @@ def run_suite(kind: str, command: tuple[str, ...], files: list[str], **variables
     for file in files:
         if file in done:
             continue
-        xml = records.FOLDER / "pytest.xml"
+        xml = records.FOLDER / f"pytest-{kind}.xml"
         options = "-m 'soak or hypothesis'" if kind == "properties" else ""
         tests, failures = suites.run(command, file, xml, options, **variables)
         done = records.add(kind, tests, failures, done={file: tests})["done"]
@@ -125,6 +127,7 @@ def run_faults(share: float) -> None:
         options = f"FAULT_ARGS=--seconds {seconds:.0f}"
         code = subprocess.run([*MAKE, "faults", options], cwd=records.ROOT).returncode
         say("faults", f"{_points()} points, exit code {code}", [])
+        must_have_counted(code, "faults", "power")
         if share < 1:
             return
 
@@ -138,10 +141,19 @@ def _unfinished() -> bool:
 
 
 def run_coverage() -> None:
-    """Measure what the tests run, if there is no record of it."""
-    if records.read("coverage") is None:
+    """Measure what the tests run, if there is no record of it but that of the page."""
+    if (records.read("coverage") or {"of_page": True}).get("of_page"):
         code = subprocess.run([*MAKE, "coverage"], cwd=records.ROOT).returncode
         say("coverage", f"exit code {code}", [])
+        must_have_counted(code, "coverage")
+
+
+def must_have_counted(code: int, *kinds: str) -> None:
+    """End with an error if a command failed, and its records do not say why."""
+    if code and not any(report.failed(records.FOLDER, kind) for kind in kinds):
+        raise SystemExit(
+            f"error: make {kinds[0]} ended with exit code {code}, for no counted failure"
+        )
 
 
 def run_differential(share: float) -> None:
@@ -182,7 +194,8 @@ def main() -> int:
         records.start_again()
     before = report.failed(records.FOLDER)
     for name in options.steps or STEPS:
-        STEPS[name](options.share)
+        with records.locked(name, wait=False):
+            STEPS[name](options.share)
         report.write(records.FOLDER, report.PAGE)  # also if a later step is ended
     return int(report.failed(records.FOLDER) > before)
 

@@ -55,6 +55,23 @@ def test_records_go_on(tmp_path: Path) -> None:
     assert records.read("kills", tmp_path) == {**record, "done": {}}
 
 
+def test_records_of_several_processes_add_up(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from reliability import records\n"
+    code += "for _ in range(50): records.add('kills', 1, folder=Path(sys.argv[1]))"
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=records.ROOT / "tests")
+        for _ in range(2)
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    assert (records.read("kills", tmp_path) or {})["tried"] == 100
+    with (
+        records.locked("fuzz", tmp_path, wait=False),
+        pytest.raises(SystemExit, match="runs the step fuzz"),
+        records.locked("fuzz", tmp_path, wait=False),
+    ):
+        pass
+
+
 def test_the_report_says_what_was_not_run(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     report.write(tmp_path, page)
@@ -160,8 +177,8 @@ def test_the_report_counts_faults_that_are_not_all(tmp_path: Path) -> None:
     assert report.failed(tmp_path) == 1
     text = (tmp_path / "page.md").read_text()
     assert "| 896 | 1 |" in text
-    assert "At 4 other points, nanobind" in text
-    assert "2 of 8 pairs of an operation and a\nfault have calls that were not tried" in text
+    assert "4 more calls are not counted: there, the library nanobind" in text
+    assert "tried: 2 of 8 pairs of an operation and a fault\nare incomplete" in text
     assert "`save, disk full, once, call 3: ['exit code 2']`" in text
     records.start_again(tmp_path)
     assert records.read("faults", tmp_path) is None

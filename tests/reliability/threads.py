@@ -78,15 +78,24 @@ def together(data: Data) -> dict[str, Work]:
     def read() -> int:
         return len(fitted.predict(data.source))
 
+    def continued() -> bool:
+        shared.partial_fit(data.X, data.y)
+        return finite()
+
+    def saved() -> bool:
+        path = data.path.with_name(f"{threading.get_ident()}.thresher")
+        shared.model_.save(path)
+        return bool(np.isfinite(thresher.load(path).decision_function(data.X)).all())
+
     def finite() -> bool:
         return bool(np.isfinite(shared.decision_function(data.X)).all())
 
     return {
-        "partial_fit": lambda: bool(shared.partial_fit(data.X, data.y)),
+        "partial_fit": continued,
         "predict while fitting": finite,
         "predict": predicted,
         "source": read,
-        "save": lambda: shared.model_.nnz >= 0,
+        "save": saved,
     }
 
 
