@@ -236,7 +236,8 @@ RACE_TESTS := $(addprefix tests/io/test_,corpus.py reader.py cache.py svmlight.p
   tests/reliability/test_reliability.py::test_threads_do_not_change_results
 RACES := $(CURDIR)/build/race/report
 UNDER_RACE = $(call preload,libtsan.so) PYTHONMALLOC=malloc \
-  TSAN_OPTIONS="log_path=$(RACES) exitcode=0 die_after_fork=0" $(CURDIR)/.venv-race/bin/python
+  TSAN_OPTIONS="log_path=$(RACES) exitcode=0 die_after_fork=0 suppressions=$(CURDIR)/tests/reliability/race.supp" \
+  $(CURDIR)/.venv-race/bin/python
 
 race: .venv-race/.installed
 	@rm -f $(RACES).*
