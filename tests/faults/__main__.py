@@ -2,7 +2,8 @@
 
 PYTHONPATH=tests python -m faults                    writes build/reliability/*.json
 PYTHONPATH=tests python -m faults --only train       operations whose name starts so
-PYTHONPATH=tests python -m faults --slice            a part of each, for `make test`
+PYTHONPATH=tests python -m faults --slice            a part of each; in a folder of its own
+PYTHONPATH=tests python -m faults --references       all operations, without a fault
 PYTHONPATH=tests python -m faults --seconds 600      ends after ten minutes
 
 A later run goes on where the earlier one ended, and tries the points that were wrong again.
@@ -11,6 +12,7 @@ A later run goes on where the earlier one ended, and tries the points that were 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -18,7 +20,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import thresher._core
 from faults import library
+from faults.operations import OPERATIONS
 from thresher import __version__
 
 RESULTS = library.ROOT / "build" / "reliability"
@@ -34,12 +38,26 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="show messages and places")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the JSON files")
     parser.add_argument("--seconds", type=float, default=1e9, help="when to stop")
+    parser.add_argument("--references", action="store_true", help="run all without a fault")
     parser.add_argument("--again", action="store_true", help="forget earlier runs")
     options = parser.parse_args()
+    if not any(name.startswith(options.only) for name in OPERATIONS):
+        parser.error(f"no operation starts with {options.only}")
+    if not any(name.startswith(options.fault) for name in (*library.FAULTS, "power")):
+        parser.error(f"no fault starts with {options.fault}")
     if os.environ.get("LD_PRELOAD") != str(library.BUILT):
         again = [sys.executable, "-m", "faults", *sys.argv[1:]]
         os.execve(sys.executable, again, library.environment())
+    if options.references:
+        from faults.swept import references
+
+        found = references(options.only)
+        print(*found, sep="\n")
+        return 1 if found else 0
     wrong = 0
+    if options.slice:
+        options.results /= "slice"
+        shutil.rmtree(options.results, ignore_errors=True)
     if options.fault != "power":
         wrong += _faults(options)
     if options.fault in ("", "power"):
@@ -50,8 +68,8 @@ def main() -> int:
 def _faults(options: argparse.Namespace) -> int:
     from faults.swept import KEYS, swept
 
-    folder = options.results / ("slice" if options.slice else "faults")
-    if options.again or options.slice:
+    folder = options.results / "faults"
+    if options.again:
         shutil.rmtree(folder, ignore_errors=True)
     found = swept(options.only, options.fault, options.slice, options.jobs, folder, options.seconds)
     _table(found, KEYS)
@@ -84,20 +102,59 @@ def _power(options: argparse.Namespace) -> int:
     sums = {key: sum(counts[key] for counts in operations.values()) for key in keys}
     found = {**sums, "operations": operations}
     _table(found, keys)
+    failures = []
     for name, counts in operations.items():
         for failure in counts["failures"]:
-            print(f"{name}, power cut after {failure['after']} changes: {failure['wrong']}")
+            text = f"{name}, power cut after {failure['after']} changes: {failure['wrong']}"
+            failures.append(text)
+            print(text)
             if options.verbose:
                 print("   ", " ".join(failure["files"]))
     if not options.only:
-        _write({**found, "since": __version__}, options.results / "power.json")
+        file = options.results / "power.json"
+        _write({**found, **cuts_so_far(found, failures, file, options.again)}, file)
     return int(found["wrong"])
 
 
+def cuts_so_far(
+    found: dict[str, Any], failures: list[str], file: Path, again: bool
+) -> dict[str, Any]:
+    """Return what the record of power cuts has besides what was found.
+
+    Counts of an earlier state of the code are kept: "tried" are the states of this one, "earlier"
+    those of the others, and "failed" and "failures" are of all.
+    """
+    code = _digest_of_code()
+    kept: dict[str, Any] = {"since": __version__, "earlier": 0}
+    kept |= {"earlier_failed": 0, "earlier_failures": []}
+    if file.exists() and not again:
+        old = json.loads(file.read_text())
+        kept |= {key: old[key] for key in kept if key in old}
+        if old.get("code") != code:
+            kept["earlier"] += old.get("tried", old.get("prefixes", 0))
+            kept["earlier_failed"] = old.get("failed", old.get("wrong", 0))
+            kept["earlier_failures"] = old.get("failures", [])
+    return {
+        **kept,
+        "code": code,
+        "tried": found["states"],
+        "failed": found["wrong"] + kept["earlier_failed"],
+        "failures": [*kept["earlier_failures"], *failures],
+    }
+
+
+def _digest_of_code() -> str:
+    files = sorted(Path(thresher.__file__).parent.rglob("*.py"))
+    whole = hashlib.sha256()
+    for file in (*files, Path(thresher._core.__file__)):
+        whole.update(file.read_bytes())
+    return whole.hexdigest()
+
+
 def _table(found: dict[str, Any], keys: tuple[str, ...]) -> None:
-    print(f"{'operation':24}", *(f"{key:>10}" for key in keys))
+    print(f"{'operation':30}", *(f"{key:>10}" for key in keys))
     for name, facts in [*found["operations"].items(), ("all", found)]:
-        print(f"{name:24}", *(f"{facts[key]:10,}" for key in keys))
+        print(f"{name:30}", *(f"{facts[key]:10,}" for key in keys))
 
 
 def _write(found: dict[str, Any], file: Path) -> None:

@@ -7,12 +7,14 @@ names that were not synced may be there or not, each for itself, also without th
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 Event = tuple[list[str], bytes]
+FEW = 5  # changes of which all subsets are tried
 State = dict[str, bytes | None]  # the bytes of each file; None for a folder
 
 
@@ -143,8 +145,7 @@ class Disk:
 
     def states(self) -> Iterator[State]:
         """Yield what may be on the disk if the power is cut now."""
-        choices = [[], self.changes, *([change] for change in self.changes)]
-        for chosen in choices[: 1 if not self.changes else None]:
+        for chosen in self._choices():
             names = dict(self.synced)
             for change in chosen:
                 change.apply(names)
@@ -152,6 +153,18 @@ class Disk:
             whole = all(file.is_synced for file in files)
             for unsynced in ("kept",) if whole else ("lost", "half", "kept"):
                 yield self._state(names, unsynced)
+
+    def _choices(self) -> Iterator[Sequence[Change]]:
+        """Yield the changes of names that may be on the disk, in their order.
+
+        Of a few changes these are all subsets; of more, the first ones, and each alone.
+        """
+        if len(self.changes) <= FEW:
+            for count in range(len(self.changes) + 1):
+                yield from itertools.combinations(self.changes, count)
+        else:
+            yield from (self.changes[:count] for count in range(len(self.changes) + 1))
+            yield from ([change] for change in self.changes[1:])
 
     def _state(self, names: dict[str, File | None], unsynced: str) -> State:
         found: State = {}

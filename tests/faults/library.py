@@ -1,4 +1,4 @@
-"""The preloaded library that makes calls fail (`faults.cpp`): how to compile and control it.
+"""The preloaded library that makes calls fail (`*.cpp`): how to compile and control it.
 
 It controls the process that preloads it: start that process with `environment()`.
 """
@@ -9,19 +9,19 @@ import ctypes
 import errno
 import functools
 import os
+import platform
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = Path(__file__).with_name("faults.cpp")
+FOLDER = Path(__file__).parent
 BUILT = ROOT / "build" / "faults" / "faults.so"
 
-# Kinds of calls, as in faults.cpp.
-OPEN, CREATE, READ, WRITE, SYNC, NAME, REMOVE, MAP, SIZE, LOOK, CLOSE, MEMORY, THREAD = (
-    1 << place for place in range(13)
-)
+# Kinds of calls, as in faults.hpp.
+OPEN, CREATE, READ, WRITE, SYNC, NAME, REMOVE, MAP = (1 << place for place in range(8))
+SIZE, LOOK, CLOSE, MEMORY, THREAD, FIND, ACCESS, LOCK = (1 << place for place in range(8, 16))
 _SPACE = CREATE | WRITE | SYNC | NAME | SIZE | CLOSE
 _FILES = _SPACE | OPEN | READ | LOOK | MAP
 
@@ -57,17 +57,28 @@ FAULTS = {
     "half of the bytes": Fault(READ | WRITE, 0, False, True),
     "no memory": Fault(MEMORY, errno.ENOMEM),
     "no thread": Fault(THREAD, errno.EAGAIN),
+    "no entry": Fault(FIND, errno.EIO),
+    "no access": Fault(ACCESS, errno.EPERM, harmless=True),
+    "no lock": Fault(LOCK, errno.ENOLCK),
 }
 
 
+def works() -> bool:
+    """Return whether the library can be preloaded: not beside another one, as of a sanitizer."""
+    alone = os.environ.get("LD_PRELOAD", "") in ("", str(BUILT))
+    return platform.libc_ver()[0] == "glibc" and alone
+
+
 def environment() -> dict[str, str]:
-    """Compile the library if its source is newer; return the environment that preloads it."""
-    if not BUILT.exists() or BUILT.stat().st_mtime < SOURCE.stat().st_mtime:
+    """Compile the library if a source is newer; return the environment that preloads it."""
+    sources = sorted(FOLDER.glob("*.cpp"))
+    newest = max(path.stat().st_mtime for path in (*sources, FOLDER / "faults.hpp"))
+    if not BUILT.exists() or BUILT.stat().st_mtime < newest:
         BUILT.parent.mkdir(parents=True, exist_ok=True)
         made = BUILT.with_suffix(f".{os.getpid()}")
         flags = ["-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
         compiler = os.environ.get("CXX", "c++").split()
-        subprocess.run([*compiler, *flags, "-o", made, SOURCE, "-ldl"], check=True)
+        subprocess.run([*compiler, *flags, "-o", made, *sources, "-ldl"], check=True)
         made.rename(BUILT)
     one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
     return {**os.environ, **one_thread, "LD_PRELOAD": str(BUILT), "PYTHONHASHSEED": "0"}
@@ -85,10 +96,18 @@ class Library:
         self._calls.faults_share()
         _addresses("/thresher/_core."), _addresses("/libstdc++.so")  # known to them, too
 
-    def watch(self, folder: Path) -> None:
-        """Count calls on files in a folder, and allocations and threads of the core."""
+    def watch(self, folder: Path, unnamed: bool = True) -> None:
+        """Count calls on files in a folder, and allocations and threads of the core.
+
+        Parameters
+        ----------
+        folder : Path
+        unnamed : bool
+            Whether files can be made there without a name, by O_TMPFILE.
+        """
         numbers = [*_addresses("/thresher/_core."), *_addresses("/libstdc++.so")]
-        self._calls.faults_watch(os.fsencode(folder), *map(ctypes.c_size_t, numbers))
+        addresses = map(ctypes.c_size_t, numbers)
+        self._calls.faults_watch(os.fsencode(folder), int(unnamed), *addresses)
 
     def watch_handle(self, handle: int) -> None:
         """Count calls on an open file, too."""
@@ -102,6 +121,10 @@ class Library:
     def disarm(self) -> int:
         """Let no call fail; return how many have failed."""
         return int(self._calls.faults_disarm())
+
+    def failed(self) -> int:
+        """Return the kinds of the calls that have failed."""
+        return int(self._calls.faults_failed())
 
     def log(self, handle: int) -> None:
         """Write all changes of watched files to a log; -1 ends it."""

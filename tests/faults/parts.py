@@ -56,12 +56,11 @@ class Part:
     def add(self, point: dict[str, Any]) -> bool:
         """Keep what was found; return whether more calls can follow."""
         number, is_next = point["n"], point["n"] >= self.next
-        if point["hit"]:
+        if point["hit"] or point["wrong"]:  # a run without a fault may be wrong, too
             self.points[number] = point if point["wrong"] else None
-        elif is_next:
-            self.ended = True
         else:  # there are fewer calls than before
             self.points.pop(number, None)
+        self.ended = self.ended or (is_next and not point["hit"])
         self.next = max(self.next, number + 1 if point["hit"] else number)
         if self.ended or time.monotonic() > self._written + SECONDS:
             self.write()

@@ -3,7 +3,8 @@
 Each point runs in a new process, forked from one that has imported everything. It must end in one
 of two ways:
 
-- the operation fails: one clear error, all files as before, no new file, no file left open;
+- the operation fails: one clear error, all files as before, no new file, no file left open; some
+  files may have changed (`Operation.changes`), and are checked;
 - the operation succeeds: its results have the same bytes as without a fault.
 
 After that the same operation must succeed in the same process, with the same bytes.
@@ -29,13 +30,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.library import FAULTS, Fault, Library
-from faults.operations import OPERATIONS, Operation, command
+from faults.library import FAULTS, FIND, MAP, MEMORY, REMOVE, Fault, Library
+from faults.operation import Operation, Run, command
+from faults.operations import OPERATIONS
 from faults.parts import Part
 from thresher.errors import CacheError, ModelFileError
 
 # Files are written in memory if the system allows it: to wait for a disk at each sync takes long.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+PLACE = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 SECONDS = 120  # after that a point counts as hanging
 CLEAR = (OSError, MemoryError, ModelFileError, CacheError)  # errors of the library for faults
 UNCLEAR = ("Traceback", "Exception ignored", "terminate called", "nanobind", "Fatal Python error")
@@ -61,7 +63,7 @@ class Point:
     n : int
         The call that failed.
     hit : bool
-        Whether there was an n-th call.
+        Whether there was an n-th call. Without one, the run has no fault.
     wrong : list of str
         What was wrong.
     message : str
@@ -92,11 +94,10 @@ def sweep(name: str, parts: Sequence[Part], until: float) -> None:
     if not any(part.is_due() for part in parts):
         return
     operation = OPERATIONS[name]
-    with tempfile.TemporaryDirectory(prefix="faults-", dir=MEMORY) as place:
+    with tempfile.TemporaryDirectory(prefix="faults-", dir=PLACE) as place:
         template = Path(os.path.realpath(place), "template")
-        in_child(lambda: prepare(operation, template))
-        reference = Outcome(**in_child(lambda: asdict(_reference(operation, template))))
-        for module in in_child(lambda: {"all": _modules(operation, template)})["all"]:
+        reference, modules = reference_of(operation, template)
+        for module in modules:
             importlib.import_module(module)
         gc.collect()
         gc.freeze()
@@ -111,6 +112,37 @@ def sweep(name: str, parts: Sequence[Part], until: float) -> None:
             part.write()
 
 
+def reference_of(operation: Operation, template: Path) -> tuple[Outcome, list[str]]:
+    """Prepare an operation in a folder, and run it twice without a fault.
+
+    It must succeed without an unclear message, and write the same bytes again.
+
+    Returns
+    -------
+    outcome : Outcome
+    modules : list of str
+        Those that it imports when it needs them.
+    """
+    found = in_child(lambda: _runs(operation, template))
+    reference, again = (Outcome(**facts) for facts in found["outcomes"])
+    if reference.code != 0 or any(sign in reference.errors for sign in UNCLEAR):
+        raise RuntimeError(f"it fails without a fault: {reference.errors}")
+    if wrong := _unlike(operation, again, reference):
+        raise RuntimeError(f"two runs without a fault differ: {wrong}")
+    return reference, found["modules"]
+
+
+def _runs(operation: Operation, template: Path) -> dict[str, Any]:
+    before = set(sys.modules)
+    prepare(operation, template)
+    outcomes = []
+    for _ in range(2):
+        with _copy(template):
+            outcomes.append(asdict(outcome_of(operation.run)))
+    new = [name for name in sys.modules if name not in before and name.startswith("thresher")]
+    return {"outcomes": outcomes, "modules": new}
+
+
 def prepare(operation: Operation, template: Path) -> dict[str, Any]:
     """Make a folder with the inputs and the earlier results of an operation."""
     (template / "tmp").mkdir(parents=True)
@@ -119,24 +151,12 @@ def prepare(operation: Operation, template: Path) -> dict[str, Any]:
     return {}
 
 
-def _reference(operation: Operation, template: Path) -> Outcome:
-    with _copy(template):
-        return _outcome(operation.run)
-
-
-def _modules(operation: Operation, template: Path) -> list[str]:
-    """Return the modules that an operation imports when it needs them; then import them once."""
-    before = set(sys.modules)
-    _reference(operation, template)
-    return [name for name in sys.modules if name not in before and name.startswith("thresher")]
-
-
 @contextlib.contextmanager
 def _copy(template: Path) -> Iterator[Path]:
     """Copy the prepared folder, and go there."""
     folder = template.with_name("work")
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(template, folder)
+    shutil.copytree(template, folder, symlinks=True)
     os.chdir(folder)
     tempfile.tempdir = str(folder / "tmp")
     try:
@@ -145,7 +165,7 @@ def _copy(template: Path) -> Iterator[Path]:
         os.chdir("/")
 
 
-def _outcome(run: tuple[str, ...] | Callable[[], str], during: Any = None) -> Outcome:
+def outcome_of(run: Run, during: Any = None) -> Outcome:
     """Run an operation; its errors are not raised."""
     with _caught_output() as errors, during or contextlib.nullcontext():
         code, result = _called(run)
@@ -154,7 +174,7 @@ def _outcome(run: tuple[str, ...] | Callable[[], str], during: Any = None) -> Ou
     return Outcome(code, text, result, _files())
 
 
-def _called(run: tuple[str, ...] | Callable[[], str]) -> tuple[int, str]:
+def _called(run: Run) -> tuple[int, str]:
     try:
         if isinstance(run, tuple):
             return command(*run), ""
@@ -187,10 +207,21 @@ def _caught_output() -> Iterator[Callable[[], str]]:
 
 def _files() -> Snapshot:
     """Return the digests of all files in the working folder; of folders, an empty text."""
+    return {str(path): _content(path) for path in sorted(Path(".").rglob("*"))}
+
+
+def _content(path: Path) -> str:
+    if path.is_symlink():
+        return f"link to {os.readlink(path)}"
+    return "" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _open_files() -> dict[int, str]:
+    """Return what is open, by handle."""
     found = {}
-    for path in sorted(Path(".").rglob("*")):
-        whole = "" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
-        found[str(path)] = whole
+    for handle in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(FileNotFoundError):  # the one that listed them
+            found[handle] = os.readlink(f"/proc/self/fd/{handle}")
     return found
 
 
@@ -205,8 +236,8 @@ def _point(op: Operation, fault: Fault, n: int, template: Path, reference: Outco
 def _try(op: Operation, fault: Fault, n: int, template: Path, reference: Outcome) -> Point:
     library, point = Library(), Point(n)
     with _copy(template) as folder:
-        before, handles = _files(), len(os.listdir("/proc/self/fd"))
-        library.watch(folder)
+        before, handles = _files(), _open_files()
+        library.watch(folder, unnamed=not op.named)
 
         @contextlib.contextmanager
         def armed() -> Iterator[None]:
@@ -216,41 +247,50 @@ def _try(op: Operation, fault: Fault, n: int, template: Path, reference: Outcome
             finally:
                 point.hit = library.disarm() > 0
 
-        first = _outcome(op.run, armed())
+        first, failed = outcome_of(op.run, armed()), library.failed()
         if not point.hit:
             point.wrong += _unlike(op, first, reference)
             return point
+        now_open = _open_files()
+        if new := [now_open[handle] for handle in now_open.keys() - handles]:
+            point.wrong.append(f"files are left open: {new}")
         point.message = first.errors
         if any(sign in first.errors for sign in UNCLEAR):
             point.wrong.append("the error is not clear")
         if first.code == 0:
-            point.wrong += _unlike(op, first, reference)
+            point.wrong += _unlike(op, first, reference, failed)
         else:
-            point.wrong += _unlike_before(op, fault, first, before)
-        if len(os.listdir("/proc/self/fd")) > handles:
-            point.wrong.append("files are left open")
+            point.wrong += _unlike_before(op, fault, failed, first, before)
         again = op.run
-        left = set(first.files) - set(reference.files)  # a checkpoint that could not be removed
-        if isinstance(op.run, tuple) and (first.code != 0 or left):
+        if isinstance(op.run, tuple) and any(_is_left(op, first, reference)):
             again = (*op.run, *op.again)
-        point.wrong += [f"afterwards: {what}" for what in _unlike(op, _outcome(again), reference)]
+        now = outcome_of(again)
+        point.wrong += [f"afterwards: {what}" for what in _unlike(op, now, reference, failed)]
         if point.wrong:
             point.frames = library.frames()
     return point
 
 
-def _unlike_before(op: Operation, fault: Fault, now: Outcome, before: Snapshot) -> list[str]:
-    """Return what is wrong after an operation that failed."""
+def _is_left(op: Operation, now: Outcome, reference: Outcome) -> Iterator[bool]:
+    """Yield whether there is something from which a run goes on: a checkpoint."""
+    for name in now.files:
+        kept = op.may_change(name) and not op.is_stable(name)
+        yield kept and (now.code != 0 or name not in reference.files)
+
+
+def _unlike_before(
+    op: Operation, fault: Fault, failed: int, now: Outcome, before: Snapshot
+) -> list[str]:
+    """Return what is wrong after an operation that failed; `failed` are the kinds of the calls."""
     wrong = []
     if fault.harmless:
         wrong.append("it fails, though the call can be repeated")
     if now.code != 1:
         wrong.append(f"exit code {now.code}")
-    reasons = (os.strerror(fault.error), "memory")
-    if not any(reason in now.errors for reason in reasons) and not wrong:
+    if not any(reason in now.errors for reason in _reasons(fault, failed)) and not wrong:
         wrong.append("the error does not say the reason")
     for name in sorted(set(before) | set(now.files)):
-        if not _may_change(op, name) and before.get(name) != now.files.get(name):
+        if not op.may_change(name) and before.get(name) != now.files.get(name):
             wrong.append(f"{name} has changed")
     try:
         op.check()
@@ -259,22 +299,33 @@ def _unlike_before(op: Operation, fault: Fault, now: Outcome, before: Snapshot) 
     return wrong
 
 
-def _unlike(op: Operation, now: Outcome, reference: Outcome) -> list[str]:
+def _reasons(fault: Fault, failed: int) -> Iterator[str]:
+    """Yield words of which an error must have one; `failed` are the kinds of the failed calls."""
+    if failed & (MEMORY | MAP):
+        yield "memory"
+    if failed & ~(MEMORY | MAP):
+        yield os.strerror(fault.error)
+    if failed & FIND:
+        yield ""  # `os.path.exists` says that there is no such file; then an error may say so
+
+
+def _unlike(op: Operation, now: Outcome, reference: Outcome, failed: int = 0) -> list[str]:
     """Return what differs from the operation without faults."""
     if now.code != 0:
         return [f"it fails: {now.errors}"]
     if now.result != reference.result:
         return ["it returns another result"]
-    names = {name for name in set(now.files) ^ set(reference.files) if not _may_change(op, name)}
-    different = [name for name in reference.files if now.files.get(name) != reference.files[name]]
-    wrong = [f"{name} should not be there or is missing" for name in sorted(names)]
-    different = [name for name in different if name not in names and not _may_change(op, name)]
-    return wrong + [f"{name} has other bytes" for name in different]
-
-
-def _may_change(op: Operation, name: str) -> bool:
-    """Whether a run may change a file; a checkpoint, for one, holds the seconds of the run."""
-    return any(name == one or name.startswith(f"{one}/") for one in op.changes)
+    wrong = []
+    names = set(now.files) | set(reference.files)
+    if failed & (FIND | REMOVE):  # temporary files that cannot be removed are left
+        names -= {name for name in now.files if name.startswith("tmp/")}
+    for name in sorted(names):
+        if name not in now.files or name not in reference.files:
+            if op.is_stable(name) or not op.may_change(name):
+                wrong.append(f"{name} should not be there or is missing")
+        elif now.files[name] != reference.files[name] and op.is_stable(name):
+            wrong.append(f"{name} has other bytes")
+    return wrong
 
 
 # ---- processes -----------------------------------------------------------------------------------
@@ -291,13 +342,14 @@ class ChildError(Exception):
 
 def in_child(work: Callable[[], dict[str, Any]], seconds: int = SECONDS) -> dict[str, Any]:
     """Do some work in a forked process; return its result."""
-    with tempfile.TemporaryFile(dir=MEMORY) as file, tempfile.TemporaryFile(dir=MEMORY) as errors:
+    with tempfile.TemporaryFile(dir=PLACE) as file, tempfile.TemporaryFile(dir=PLACE) as errors:
         child = os.fork()
         if child == 0:
             code = 1
             try:
                 os.dup2(errors.fileno(), 2)
                 signal.alarm(seconds)
+                gc.freeze()  # a collection looks at new objects only
                 file.write(json.dumps(work()).encode())
                 file.flush()
                 code = 0

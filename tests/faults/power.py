@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults import disk
+from faults import calls, disk
 from faults.library import Library
-from faults.operations import LEARNED, OPERATIONS, Operation, command, rows_learned
-from faults.points import MEMORY, in_child, prepare
-from thresher.training import checkpoint as checkpoints
+from faults.operation import Operation
+from faults.operations import OPERATIONS
+from faults.points import PLACE, in_child, outcome_of, prepare
 
 Check = Callable[["Cut"], None]
+_SAVED = "run.checkpoint"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Cut:
         The bytes of the files before and after the run.
     saved : bool
         Whether a checkpoint was complete before the cut.
+    removed : bool
+        Whether the run has removed it, or not made it yet.
     done : bool
         Whether the run was at its end.
     """
@@ -41,9 +44,10 @@ class Cut:
     old: dict[str, bytes]
     new: dict[str, bytes]
     saved: bool
+    removed: bool
     done: bool
 
-    def result(self, name: str = "model") -> str:
+    def result(self, name: str) -> str:
         """Return "old" or "new"; raises an error if the file is neither."""
         content = Path(name).read_bytes()
         if content == self.new[name]:
@@ -53,51 +57,84 @@ class Cut:
         return "old"
 
 
-def _model(cut: Cut) -> None:
-    cut.result()
+def _whole(name: str) -> Check:
+    """Return a check that a file is as before or new."""
+
+    def check(cut: Cut) -> None:
+        cut.result(name)
+
+    return check
 
 
-def _cache(cut: Cut) -> None:
-    cut.result("made.cache")
+def _new_cache(cut: Cut) -> None:
+    cut.result("model")
+    calls.check_cache()
 
 
 def _checkpoint(cut: Cut) -> None:
-    checkpoints.read("run.checkpoint")
+    """Check that the checkpoint is there and can be read, until the run removes it."""
+    if os.path.exists(_SAVED) or not cut.removed:
+        calls.digest()
 
 
-def _checkpoint_or_model(cut: Cut) -> None:
-    if os.path.exists("run.checkpoint"):
-        checkpoints.read("run.checkpoint")
-    else:
-        assert not cut.saved or cut.result() == "new", "neither checkpoint nor model"
+def _goes_on(name: str, checkpoint: str, *results: str) -> Check:
+    """Return a check that an operation can go on from its checkpoint, to the same results.
+
+    Parameters
+    ----------
+    name : str
+    checkpoint : str
+        If it is lost after it was complete, the first result must be new.
+    *results : str
+        Files.
+    """
+    operation = OPERATIONS[name]
+
+    def check(cut: Cut) -> None:
+        is_left = os.path.exists(checkpoint)
+        if not is_left:
+            assert not cut.saved or cut.result(results[0]) == "new", "neither checkpoint nor result"
+            if cut.done:
+                return
+        assert isinstance(operation.run, tuple)
+        outcome = outcome_of((*operation.run, *(operation.again if is_left else ())))
+        assert outcome.code == 0, f"the run cannot go on: {outcome.errors}"
+        for result in filter(operation.is_stable, results):
+            content = Path(result).read_bytes()
+            assert content == cut.new[result], f"{result} is another one after the run went on"
+
+    return check
 
 
 def _learned(cut: Cut) -> None:
-    rows = rows_learned()
+    rows = calls.rows_learned()
     assert rows >= 1, "the row that was learned before is lost"
-    assert rows == LEARNED or not cut.done, f"{rows} of {LEARNED} rows are left at the end"
+    assert rows == calls.LEARNED or not cut.done, f"{rows} of {calls.LEARNED} rows are left"
 
 
-def _cluster(cut: Cut) -> None:
-    if cut.result() == "new":
-        return
-    if cut.saved:
-        assert os.path.exists("run/committed.json"), "the checkpoint is lost"
-    run = OPERATIONS["cluster"].run
-    assert isinstance(run, tuple)
-    assert command(*run, "--resume", "--quiet") == 0, "the run cannot be resumed"
-    assert Path("model").read_bytes() == cut.new["model"], "the resumed run has another result"
-
-
+_RESULTS = {
+    **{name: "model" for name in ("train", "train, keep state", "train, from", "merge", "save")},
+    **{name: "model" for name in ("tune", "save, named files", "train, named files")},
+    **{f"convert to {form}": f"made.{form}" for form in ("cache", "csv", "vw", "svm.gz")},
+    **{f"export to {form}": f"out.{form}" for form in ("json", "onnx")},
+    **{"predict": "out", "evaluate": "page.html"},
+}
 CHECKS: dict[str, tuple[Check, str]] = {  # and the file that a complete checkpoint renames
-    "train": (_model, "-"),
-    "save": (_model, "-"),
-    "convert to cache": (_cache, "-"),
-    "checkpoint": (_checkpoint, "-"),
-    "train, checkpoint": (_checkpoint_or_model, "run.checkpoint"),
-    "tune, checkpoint": (_checkpoint_or_model, "run.checkpoint"),
+    **{name: (_whole(result), "-") for name, result in _RESULTS.items()},
+    "train, new cache": (_new_cache, "-"),
+    **{name: (_checkpoint, _SAVED) for name in ("checkpoint", "checkpoint, named files", "resume")},
+    **{
+        name: (_goes_on(name, checkpoint, *results), checkpoint)
+        for name, checkpoint, *results in (
+            ("train, checkpoint", _SAVED, "model"),
+            ("train, checkpoint, quarantine", _SAVED, "model", "lines/bad"),
+            ("tune, checkpoint", _SAVED, "model"),
+            ("discover, checkpoint", _SAVED, "model"),
+            ("compare", _SAVED, "out.json", "page.html"),
+            ("cluster", "run/committed.json", "model"),
+        )
+    },
     "serve, learn": (_learned, "-"),
-    "cluster": (_cluster, "run/committed.json"),
 }
 
 
@@ -107,7 +144,7 @@ SLICE = ("save", "checkpoint")
 def cuts(name: str, step: int = 1) -> dict[str, Any]:
     """Cut the power after every `step` changes of an operation; return counts and failures."""
     check, saved = CHECKS[name]
-    with tempfile.TemporaryDirectory(prefix="power-", dir=MEMORY) as place:
+    with tempfile.TemporaryDirectory(prefix="power-", dir=PLACE) as place:
         template = Path(os.path.realpath(place), "template")
         in_child(lambda: prepare(OPERATIONS[name], template))
         work, log = template.with_name("work"), template.with_name("log")
@@ -121,14 +158,12 @@ def _recorded(operation: Operation, work: Path, log: Path) -> dict[str, Any]:
     os.chdir(work)
     tempfile.tempdir = str(work / "tmp")
     library = Library()
-    library.watch(work)
+    library.watch(work, unnamed=not operation.named)
     with open(log, "wb") as file:
         library.log(file.fileno())
-        if isinstance(operation.run, tuple):
-            assert command(*operation.run, "--quiet") == 0
-        else:
-            operation.run()
+        outcome = outcome_of(operation.run)
         library.log(-1)
+    assert outcome.code == 0, outcome.errors
     return {}
 
 
@@ -145,13 +180,15 @@ def _tried(
     for number in range(len(changes) + 1):
         at_end = number == len(changes)
         for state in simulated.states() if number % step == 0 or at_end else ():
-            key = hashlib.sha256(repr((sorted(state.items()), is_saved, at_end)).encode()).digest()
+            removed = f"{simulated.root}/{saved}" not in simulated.names
+            facts = (sorted(state.items()), is_saved, removed, at_end)
+            key = hashlib.sha256(repr(facts).encode()).digest()
             if key not in seen:
                 seen.add(key)
-                wrong = _wrong(state, Cut(old, new, is_saved, at_end), check, work)
+                wrong = _wrong(state, Cut(old, new, is_saved, removed, at_end), check, work)
                 if wrong:
-                    names = [f"{n}:{-1 if c is None else len(c)}" for n, c in state.items()]
-                    failures.append({"after": number, "wrong": wrong, "files": names})
+                    sizes = [f"{n}:{-1 if c is None else len(c)}" for n, c in state.items()]
+                    failures.append({"after": number, "wrong": wrong, "files": sizes})
         if not at_end:
             simulated.apply(changes[number])
             is_saved = is_saved or _is_saved(simulated, saved)
