@@ -27,6 +27,7 @@ import scipy.sparse as sp
 
 from core import ETA, GRAVITY, best_of, core_alone, stream
 from thresher import TruncatedGradientClassifier, _core
+from thresher.data.cache_writer import CacheWriter
 from thresher.rules.core_args import core_parameters
 
 WIDTH = 1 << 20
@@ -47,7 +48,7 @@ def blocks(X: sp.csr_matrix, y: np.ndarray) -> list[_core.Block]:
 
 def write(path: str, made: list[_core.Block]) -> None:
     """Write a cache."""
-    with _core.CacheWriter(path) as writer:
+    with CacheWriter(path) as writer:
         for block in made:
             writer.add(block)
         writer.finish()

@@ -57,8 +57,15 @@ def test_new_files_obey_the_umask(tmp_path, umask, mask):
 
 
 def test_a_secret_file_is_never_readable_by_others(tmp_path, umask, monkeypatch):
-    """Neither is the temporary file beside it, if it has a name."""
+    """Neither is the temporary file beside it, if it has a name; not even when it is opened."""
     umask(0o022)
+    opened, keep = [], atomic._keep_access
+
+    def kept(handle, path):
+        opened.append(stat.S_IMODE(os.fstat(handle).st_mode))
+        keep(handle, path)
+
+    monkeypatch.setattr(atomic, "_keep_access", kept)
     monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "a"
     path.write_bytes(b"before")
@@ -66,6 +73,7 @@ def test_a_secret_file_is_never_readable_by_others(tmp_path, umask, monkeypatch)
     with atomic.written_whole(path) as file:
         file.write(b"after")
         assert [mode(one) for one in tmp_path.iterdir()] == [0o600, 0o600]
+    assert opened == [0o600]
 
 
 @pytest.mark.usefixtures("unnamed")
@@ -117,6 +125,49 @@ def test_commands_keep_the_mode_of_their_outputs(tmp_path, umask):
     called("train", rows, "-m", model, "--cache", cache, "--quiet")
     called("predict", model, rows, "-o", out)
     assert [mode(path) for path in (model, out, cache)] == [0o600, 0o600, 0o644]
+
+
+@pytest.mark.usefixtures("unnamed")
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_cache_that_is_made_again_keeps_mode_and_owner(tmp_path, umask, shuffled):
+    """It is made again because the rows have changed."""
+    umask(0o022)
+    rows, cache = svmlight(tmp_path / "rows.svm"), tmp_path / "rows.cache"
+    words = ("train", rows, "-m", tmp_path / "m", "--cache", cache, "--quiet")
+    words += ("--shuffle",) * shuffled
+    called(*words)
+    assert mode(cache) == 0o644
+    before = os.stat(cache)
+    cache.chmod(0o640)
+    if ROOT:
+        os.chown(cache, OTHER, OTHER + 1)
+    svmlight(rows, seed=1)
+    called(*words)
+    found = os.stat(cache)
+    assert found.st_ino != before.st_ino
+    assert mode(cache) == 0o640
+    assert not ROOT or (found.st_uid, found.st_gid) == (OTHER, OTHER + 1)
+    assert sorted(os.listdir(tmp_path)) == ["m", "rows.cache", "rows.svm"]
+
+
+@pytest.mark.usefixtures("unnamed")
+@pytest.mark.parametrize("name", ["rows.cache", "rows.vw"])
+def test_a_link_stays(tmp_path, name):
+    """Its target is replaced."""
+    rows, link, place = svmlight(tmp_path / "rows.svm"), tmp_path / name, tmp_path / "place"
+    place.mkdir()
+    link.symlink_to(place / "target")
+    for _ in range(2):
+        called("convert", rows, link, "--quiet")
+        assert link.is_symlink()
+    assert os.listdir(place) == ["target"]
+    assert link.read_bytes() == (place / "target").read_bytes() != b""
+
+
+def test_a_cache_for_a_device(tmp_path):
+    """It is written there; the device stays."""
+    called("convert", svmlight(tmp_path / "rows.svm"), "/dev/null", "--to", "cache", "--quiet")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
 # ---- the cache of data sets ----------------------------------------------------------------------
@@ -171,8 +222,8 @@ def test_saved_models_keep_their_mode(tmp_path):
 
 @pytest.mark.parametrize(("allowed", "kept"), [(0o644, True), (0o755, True), (0o600, False)])
 def test_a_file_system_without_modes(tmp_path, monkeypatch, umask, allowed, kept):
-    """The file is written, unless others could do more with it than before."""
-    umask(0o022)  # new files have mode 644
+    """New files have mode 644. They are written, unless others could do more than before."""
+    umask(0o022)
     path = tmp_path / "file"
     path.write_bytes(b"old")
     path.chmod(allowed)
@@ -180,6 +231,8 @@ def test_a_file_system_without_modes(tmp_path, monkeypatch, umask, allowed, kept
     def refused(*_):
         raise OSError(95, "Operation not supported")
 
+    opened = os.open
+    monkeypatch.setattr(os, "open", lambda path, flags, _=0: opened(path, flags, 0o644))
     monkeypatch.setattr(os, "fchmod", refused)
     if kept:
         write_whole(path, b"new")

@@ -206,17 +206,17 @@ void translate(const std::exception_ptr& error, void*) {
 void bind_writer(nb::module_& m) {
   nb::class_<CacheWriter>(
       m, "CacheWriter",
-      "Writes a cache to a temporary file, which finish() renames. If it is not finished, no file\n"
-      "is left.")
+      "Writes a cache to an open file, which the caller syncs and closes; `path` is for messages.")
       .def(
           "__init__",
-          [](CacheWriter* self, nb::object path, std::string about) {
+          [](CacheWriter* self, int file, nb::object path, std::string about) {
             const std::string where = path_of(path);
             const GilRelease release;
-            new (self) CacheWriter(where, std::move(about));
+            new (self) CacheWriter(file, where, std::move(about));
           },
-          "path"_a, "about"_a = "{}",
-          nb::sig("def __init__(self, path: str | os.PathLike[str], about: str = '{}') -> None"))
+          "file"_a, "path"_a, "about"_a,
+          nb::sig("def __init__(self, file: int, path: str | os.PathLike[str], about: str) -> "
+                  "None"))
       .def("add", &CacheWriter::add, "block"_a, nb::call_guard<GilRelease>(), "Append a block.")
       .def(
           "finish",
@@ -226,16 +226,8 @@ void bind_writer(nb::module_& m) {
             const GilRelease release;
             self.finish(bytes);
           },
-          "sketch"_a = nb::bytes("", 0),
-          "Write the index, and rename the file when it is on the disk.")
-      .def("abandon", &CacheWriter::abandon, "Remove the unfinished file.")
-      .def(
-          "__enter__", [](nb::handle self) { return nb::borrow(self); },
-          nb::sig("def __enter__(self) -> CacheWriter"))
-      .def(
-          "__exit__", [](CacheWriter& self, nb::args) { self.abandon(); },
-          nb::sig("def __exit__(self, *args: object) -> None"),
-          "Abandon the file if it is not finished.");
+          "sketch"_a = nb::bytes("", 0), "Write the index.")
+      .def("abandon", &CacheWriter::abandon, "Write no more to the file.");
 }
 
 void bind_reader(nb::module_& m) {

@@ -404,23 +404,18 @@ class CacheError(ValueError):
 
 class CacheWriter:
     """
-    Writes a cache to a temporary file, which finish() renames. If it is not finished, no file
-    is left.
+    Writes a cache to an open file, which the caller syncs and closes; `path` is for messages.
     """
 
-    def __init__(self, path: str | os.PathLike[str], about: str = "{}") -> None: ...
+    def __init__(self, file: int, path: str | os.PathLike[str], about: str) -> None: ...
     def add(self, block: Block) -> None:
         """Append a block."""
 
     def finish(self, sketch: bytes = ...) -> None:
-        """Write the index, and rename the file when it is on the disk."""
+        """Write the index."""
 
     def abandon(self) -> None:
-        """Remove the unfinished file."""
-
-    def __enter__(self) -> CacheWriter: ...
-    def __exit__(self, *args: object) -> None:
-        """Abandon the file if it is not finished."""
+        """Write no more to the file."""
 
 class CacheReader:
     """

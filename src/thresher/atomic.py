@@ -7,8 +7,9 @@ import errno
 import glob
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from os import PathLike
 from typing import IO, Any
 
@@ -61,15 +62,12 @@ def check_place(path: str | PathLike[str]) -> None:
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
-    real = os.path.realpath(path)
-    if os.path.exists(real) and not os.path.isfile(real):
+    if os.path.exists(path) and not os.path.isfile(path):
         return  # a device or a pipe
-    temporary = f"{real}.{os.urandom(8).hex()}.part"
     try:
-        os.close(_opened(real, temporary)[0])
+        NewFile(path).discard()
     except OSError as error:
         raise type(error)(error.errno, f"cannot be written here: {error.strerror}", path) from None
-    _remove(temporary)
 
 
 @contextmanager
@@ -88,44 +86,152 @@ def naming(path: str) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, path) from None
 
 
+class NewFile:
+    """A file that is written under another name; `put_in_place` gives it its path.
+
+    Until then, an existing file at the path is unchanged. The new file has the mode and the owner
+    of the file that it replaces; without one, the mode is as the umask says. The link stays if the
+    path is a symbolic link. A device or a pipe is written to directly.
+
+    Parameters
+    ----------
+    path : path
+
+    Attributes
+    ----------
+    path : str
+        The target, if the path is a symbolic link.
+    handle : int
+        The open file; `put_in_place` and `discard` close it.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.handle, self._temporary, self._named = -1, "", True
+        self._given, self.path = os.fspath(path), os.path.realpath(path)
+        self._process = os.getpid()
+        try:
+            with self.naming():
+                self._open()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _open(self) -> None:
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            self.handle = os.open(self.path, os.O_WRONLY)  # a folder raises an error
+            return
+        self._temporary = f"{self.path}.{os.urandom(8).hex()}.part"
+        self.handle, self._named = _opened(self.path, self._temporary)
+        _keep_access(self.handle, self.path)
+
+    def complete(self) -> None:
+        """Write it to the disk, and close it. It has a name then, but not yet its path."""
+        with self.naming():
+            if self._temporary:
+                os.fsync(self.handle)
+            if not self._named:
+                _name(self.handle, self._temporary)
+            handle, self.handle = self.handle, -1
+            os.close(handle)
+
+    def rename(self) -> None:
+        """Give it its path."""
+        if self._temporary:
+            with self.naming():
+                os.replace(self._temporary, self.path)
+            self._temporary = ""
+
+    def discard(self) -> None:
+        """Close it, and remove it if it does not have its path; a forked process only closes it."""
+        if self.handle >= 0:
+            handle, self.handle = self.handle, -1
+            with contextlib.suppress(OSError):
+                os.close(handle)
+        if self._temporary and os.getpid() == self._process:
+            _remove(self._temporary)
+        self._temporary = ""
+
+    def __del__(self) -> None:
+        self.discard()
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Add the path, as it was given, to an OSError of writing the file."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None or error.filename not in (None, self._temporary, self.path):
+                raise
+            raise type(error)(error.errno, error.strerror, self._given) from None
+
+
+def put_in_place(files: Sequence[NewFile]) -> None:
+    """Give files their paths: all files, or none if one of them cannot be completed.
+
+    All files are complete and on the disk before the first one is renamed. So only if a file cannot
+    be renamed, or the process ends between two renames, some of them are new and others are not.
+
+    Parameters
+    ----------
+    files : sequence of NewFile
+    """
+    with _discarded_on_error(files):
+        for file in files:
+            file.complete()
+        for file in files:
+            file.rename()
+    for file in files:
+        _sync_name(file.path)
+
+
+@contextmanager
+def _discarded_on_error(files: Sequence[NewFile]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        for file in files:
+            file.discard()
+        raise
+
+
+_together: ContextVar[list[NewFile] | None] = ContextVar("_together", default=None)
+
+
+@contextmanager
+def written_together() -> Iterator[None]:
+    """Files that `written_whole` writes in the body are put in place together at its end.
+
+    If the body fails, none of them is; see `put_in_place`.
+    """
+    files: list[NewFile] = []
+    token = _together.set(files)
+    try:
+        with _discarded_on_error(files):
+            yield
+    finally:
+        _together.reset(token)
+    put_in_place(files)
+
+
 @contextmanager
 def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a temporary file in the same folder, and rename it to the path at the end.
 
-    If the body fails, the temporary file is removed and an existing file at the path is unchanged.
-    The new file has the mode and the owner of the file that it replaces; without one, the mode is
-    as the umask says.
+    If the body fails, the temporary file is removed; see `NewFile`.
 
     Parameters
     ----------
     path : path
     """
-    given = os.fspath(path)
-    path = os.path.realpath(path)  # for a symbolic link: replace its target, and keep the link
-    if os.path.exists(path) and not os.path.isfile(path):
-        with naming(given), open(path, "wb") as device:  # or a pipe; a folder raises an error
-            yield device
-        return
-    temporary = f"{path}.{os.urandom(8).hex()}.part"
-    try:
-        handle, unnamed = _opened(path, temporary)
-        with os.fdopen(handle, "wb") as file:
-            _keep_access(file.fileno(), path)
+    new = NewFile(path)
+    with _discarded_on_error([new]):
+        with new.naming(), os.fdopen(new.handle, "wb", closefd=False) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-            if unnamed:
-                _name(file.fileno(), temporary)
-        os.replace(temporary, path)
-        _sync_folder(path)
-    except OSError as error:
-        _remove(temporary)
-        if error.errno is not None and error.filename in (None, temporary):
-            raise type(error)(error.errno, error.strerror, given) from None
-        raise
-    except BaseException:
-        _remove(temporary)
-        raise
+        together = _together.get()
+        if together is None:
+            put_in_place([new])
+        else:
+            together.append(new)
 
 
 def clear_leftovers(path: str | PathLike[str]) -> None:
@@ -141,19 +247,19 @@ def clear_leftovers(path: str | PathLike[str]) -> None:
 
 
 def _opened(path: str, temporary: str) -> tuple[int, bool]:
-    """Open a temporary file; return its handle, and whether it has no name yet.
+    """Open a temporary file; return its handle, and whether it has a name.
 
     If the process is killed, the system removes a file without a name. Not all file systems allow
-    such files.
+    such files. Others may not open a file that replaces one: `_keep_access` says who may.
     """
-    folder = os.path.dirname(path) or "."
+    folder, mode = os.path.dirname(path) or ".", 0o600 if os.path.exists(path) else 0o666
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         try:
-            return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666), True
+            return os.open(folder, os.O_WRONLY | os.O_TMPFILE, mode), False
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
                 raise type(error)(error.errno, error.strerror, temporary) from None
-    return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), False
+    return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), True
 
 
 def _keep_access(handle: int, path: str) -> None:
@@ -199,8 +305,8 @@ def _name(handle: int, temporary: str) -> None:
         raise type(error)(error.errno, error.strerror, temporary) from None
 
 
-def _sync_folder(path: str) -> None:
-    """Write the new name to disk, if the file system can, so that it survives a power cut.
+def _sync_name(path: str) -> None:
+    """Write a new name to disk, so that it survives a power cut.
 
     It is not an error if that fails: the file is complete, and has replaced the one before.
     """
@@ -211,6 +317,8 @@ def _sync_folder(path: str) -> None:
 def sync_folder(path: str | PathLike[str]) -> None:
     """Write the names in a folder to disk, so that they survive a power cut.
 
+    Nothing is done on a file system that cannot do that, or in a folder that may not be read.
+
     Parameters
     ----------
     path : path
@@ -220,12 +328,43 @@ def sync_folder(path: str | PathLike[str]) -> None:
     OSError
         A name that is new may not be on the disk.
     """
-    folder = os.open(path, os.O_RDONLY)
     try:
-        with naming(os.fspath(path)):
-            os.fsync(folder)
+        folder = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         os.close(folder)
+
+
+def sync_file(path: str | PathLike[str]) -> None:
+    """Write a file and its name to disk; do nothing if it is a device or a pipe, or is missing.
+
+    Call it before the removal of another file that is needed if this one is lost.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        The file or its name may not be on the disk.
+    """
+    path = os.path.realpath(path)
+    if not os.path.isfile(path):
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with naming(path):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+    sync_folder(os.path.dirname(path))
 
 
 def _remove(temporary: str) -> None:
@@ -246,7 +385,7 @@ def make_folder(path: str | PathLike[str]) -> None:
     make_folder(os.path.dirname(path))
     with contextlib.suppress(FileExistsError):
         os.mkdir(path)
-    _sync_folder(path)
+    _sync_name(path)
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:

@@ -17,6 +17,7 @@ from support.files import svmlight, vw
 from thresher import _core, scan
 from thresher.data import tables
 from thresher.data.block import Position
+from thresher.data.cache_writer import CacheWriter
 from thresher.data.parts import part_of
 from thresher.data.read_options import ColumnKinds, ReadOptions
 from thresher.data.source import Source
@@ -131,7 +132,7 @@ def _order(position: Position):
 def test_spans_of_a_cache(folder, data):
     count = data.draw(st.integers(1, 6))
     path, size = folder / "rows.cache", 4
-    writer = _core.CacheWriter(str(path))
+    writer = CacheWriter(str(path))
     for at in range(count):
         values = np.arange(size, dtype=np.float64) + at
         writer.add(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.blocks import rows_of
 from support.files import svmlight, vw
 from thresher import _core, scan
+from thresher.data.cache_writer import CacheWriter
 from thresher.distributed.ray.dataset import dataset_to_files, is_dataset
 from thresher.distributed.shards import Shards, find_shards
 from thresher.distributed.splitting import allocate_spans, group_evenly, split_evenly, split_lines
@@ -29,7 +30,7 @@ def all_rows(shards, pieces=1):
 
 
 def cached(path, blocks=7, size=5):
-    writer = _core.CacheWriter(str(path))
+    writer = CacheWriter(str(path))
     for at in range(blocks):
         values = np.arange(size, dtype=np.float64) + at + 1
         first = 1 + size * at

@@ -12,6 +12,7 @@ import pytest
 
 from support.caches import plain_block, write_cache
 from thresher import _core
+from thresher.data.cache_writer import CacheWriter
 
 
 class TestWriting:
@@ -20,17 +21,17 @@ class TestWriting:
         before = write_cache(path, plain_block())
 
         def fail() -> None:
-            with _core.CacheWriter(path, "{}") as writer:
+            with CacheWriter(path, "{}") as writer:
                 writer.add(plain_block())
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             fail()
-        writer = _core.CacheWriter(path, "{}")
+        writer = CacheWriter(path, "{}")
         writer.add(plain_block())
         del writer
         gc.collect()
-        writer = _core.CacheWriter(path, "{}")
+        writer = CacheWriter(path, "{}")
         writer.abandon()
         with pytest.raises(ValueError, match="finished or abandoned"):
             writer.add(plain_block())
@@ -44,12 +45,13 @@ class TestWriting:
 import os, resource, signal
 import numpy as np
 from thresher import _core
+from thresher.data.cache_writer import CacheWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 block = _core.make_block(np.array([0, 5000]), np.arange(5000), np.full(5000, 1 / 3), np.ones(1))
 for room in (10, 40, 1000, 60_500):
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     try:
-        with _core.CacheWriter({str(path)!r}, "{{}}") as writer:
+        with CacheWriter({str(path)!r}, "{{}}") as writer:
             writer.add(block)
             writer.finish()
     except OSError as error:
@@ -62,7 +64,7 @@ for room in (10, 40, 1000, 60_500):
         assert path.read_bytes() == before
 
     def test_a_forked_process_does_not_remove_the_file(self, tmp_path):
-        writer = _core.CacheWriter(tmp_path / "a.cache", "{}")
+        writer = CacheWriter(tmp_path / "a.cache", "{}")
         writer.add(plain_block())
         child = os.fork()
         if child == 0:
@@ -74,7 +76,7 @@ for room in (10, 40, 1000, 60_500):
 
     def test_paths_that_cannot_be_written(self, tmp_path):
         with pytest.raises(FileNotFoundError) as caught:
-            _core.CacheWriter(tmp_path / "none" / "a.cache", "{}")
+            CacheWriter(tmp_path / "none" / "a.cache", "{}")
         assert caught.value.filename == str(tmp_path / "none" / "a.cache")
         (tmp_path / "folder" / "full").mkdir(parents=True)
         with pytest.raises(OSError, match="folder"):

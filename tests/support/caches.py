@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from thresher import _core
+from thresher.data.cache_writer import CacheWriter
 
 
 def plain_block(rows: int = 3, seed: int = 0) -> _core.Block:
@@ -25,7 +26,7 @@ def plain_block(rows: int = 3, seed: int = 0) -> _core.Block:
 
 
 def write_cache(path: Path, *some: _core.Block, about: str = "{}", sketch: bytes = b"") -> bytes:
-    with _core.CacheWriter(path, about) as writer:
+    with CacheWriter(path, about) as writer:
         for block in some:
             writer.add(block)
         writer.finish(sketch)

@@ -31,18 +31,17 @@ struct SystemError : std::runtime_error {
   std::string path;
 };
 
-// Writes a temporary file in the same folder and renames it when finished. If writing does not
-// finish, no file is left behind, and an existing file at the path is unchanged.
+// Writes a cache to an open file, which the caller syncs and closes.
 class CacheWriter {
  public:
-  CacheWriter(std::string path, std::string about);
+  CacheWriter(int file, std::string path, std::string about);  // the path is for messages
   ~CacheWriter();
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
   // The rows must be CSR rows without repeated keys. The block is copied.
   void add(const Block& block);
-  // On return the file is on the disk under its final name. `sketch` is the sketch of all blocks.
+  // Writes the index. `sketch` is the sketch of all blocks.
   void finish(std::span<const std::uint8_t> sketch = {});
   void abandon() noexcept;
 
@@ -51,7 +50,7 @@ class CacheWriter {
   Open& open();
 
   std::mutex mutex_;            // threads may share a writer
-  std::unique_ptr<Open> open_;  // null: finished or abandoned
+  std::unique_ptr<Open> open_;  // null: finished, abandoned, or after an error
 };
 
 enum class Real { float32, float64 };

@@ -1,14 +1,11 @@
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <deque>
-#include <random>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -180,46 +177,14 @@ class Arrays {
 }  // namespace
 
 struct CacheWriter::Open {
-  explicit Open(std::string path_) : path(std::move(path_)) {
-    // Each writer has its own temporary file; the one that is finished last gets the name.
-    std::random_device random;
-    for (int attempts = 0; file < 0; ++attempts) {
-      char suffix[32];
-      std::snprintf(suffix, sizeof suffix, ".%08x.part", random());
-      temporary = path + suffix;
-#ifdef O_TMPFILE
-      // The file has no name until it is complete: if the process is killed, nothing is left.
-      if (attempts == 0) file = opened(folder(), O_WRONLY | O_TMPFILE);
-      nameless = file >= 0;
-      if (nameless) break;
-#endif
-      file = opened(temporary, O_WRONLY | O_CREAT | O_EXCL);
-      if (file < 0 && (errno != EEXIST || attempts > 100)) fail("cannot create");
-    }
-  }
-  ~Open() {
-    if (file >= 0) ::close(file);
-    // After a fork, only the parent removes the file.
-    if (!nameless && !temporary.empty() && ::getpid() == owner) ::unlink(temporary.c_str());
-  }
-
-  static int opened(const std::string& path, int flags) {
-    return retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
-  }
-
-  std::string folder() const {
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  }
-
-  [[noreturn]] void fail(const char* what) const { throw SystemError(errno, path, what); }
+  Open(int file_, std::string path_) : file(file_), path(std::move(path_)) {}
 
   void write(std::span<const std::byte> bytes) {
     at += bytes.size();
     while (!bytes.empty()) {
       const std::size_t most = std::min<std::size_t>(bytes.size(), 1u << 30);
       const ssize_t n = retried([&] { return ::write(file, bytes.data(), most); });
-      if (n < 0) fail("cannot write");
+      if (n < 0) throw SystemError(errno, path, "cannot write");
       bytes = bytes.subspan(static_cast<std::size_t>(n));
     }
   }
@@ -230,7 +195,7 @@ struct CacheWriter::Open {
     write(std::span(zeros).first(aligned(bytes.size()) - bytes.size()));
   }
 
-  // Starts writing to the disk now, so that finish() waits less.
+  // Starts writing to the disk now, so that the caller's fsync() waits less.
   void flush_early(std::uint64_t from, std::uint64_t size) const {
     ::sync_file_range(file, static_cast<off_t>(from), static_cast<off_t>(size),
                       SYNC_FILE_RANGE_WRITE);
@@ -254,30 +219,8 @@ struct CacheWriter::Open {
     return kept;
   }
 
-  void move_into_place() {
-    if (retried([&] { return ::fsync(file); }) != 0) fail("cannot write to the disk");
-    if (nameless) {
-      const std::string open = "/proc/self/fd/" + std::to_string(file);
-      if (::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
-        fail("cannot name the finished file");
-      nameless = false;
-    }
-    const int closing = std::exchange(file, -1);
-    if (::close(closing) != 0 && errno != EINTR) fail("cannot write to the disk");
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot move the finished file to");
-    temporary.clear();
-    // The file is complete and renamed. Syncing the folder makes the name survive a crash; not
-    // every file system supports it, so errors are ignored.
-    const int directory = opened(folder(), O_RDONLY | O_DIRECTORY);
-    if (directory < 0) return;
-    retried([&] { return ::fsync(directory); });
-    ::close(directory);
-  }
-
-  std::string path, temporary;
-  int file = -1;
-  bool nameless = false;
-  pid_t owner = ::getpid();
+  int file;
+  std::string path;
   std::uint64_t at = 0;
   std::vector<Entry> entries;
   std::vector<std::uint64_t> written;  // hash table: last key per slot whose name was written
@@ -285,8 +228,8 @@ struct CacheWriter::Open {
   bool bounded = true;  // all keys are below totals.width
 };
 
-CacheWriter::CacheWriter(std::string path, std::string about)
-    : open_(std::make_unique<Open>(std::move(path))) {
+CacheWriter::CacheWriter(int file, std::string path, std::string about)
+    : open_(std::make_unique<Open>(file, std::move(path))) {
   FileHeader header;
   header.about_bytes = about.size();
   about.resize(aligned(about.size()), '\0');
@@ -356,7 +299,6 @@ void CacheWriter::finish(std::span<const std::uint8_t> sketch) {
     totals.sum = sum_of(totals, index);
     file.write(index);
     file.write(bytes_of(totals));
-    file.move_into_place();
   } catch (...) {
     open_.reset();
     throw;

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
+from thresher.data.cache_writer import CacheWriter
 from thresher.data.row_arrays import RowArrays, joined
 from thresher.data.row_folds import mixed
 
@@ -192,7 +193,7 @@ class BucketWriter:
         self.path, self.count, self.rows = path, count, 0
         self._folder = os.path.dirname(os.path.abspath(path))
         with self._explained():
-            self._writer = _core.CacheWriter(path, about)
+            self._writer = CacheWriter(path, about)
 
     def deal(self, rows: RowArrays, names: list[tuple[int, bytes]] | None = None) -> None:
         """Deal rows that come after all rows so far; the names of features are stored too."""

@@ -15,6 +15,7 @@ from thresher import _core
 from thresher.atomic import written_whole
 from thresher.data import cache
 from thresher.data.block import Block
+from thresher.data.cache_writer import CacheWriter
 from thresher.data.cached_words import numbered, words_of
 from thresher.data.formats import FORMATS, compression_of, suffix_of
 from thresher.data.source import Source
@@ -99,15 +100,11 @@ def _blocks(
 def _write_cache(source: Source, blocks: Iterator[Block], path: str, dtype: str) -> int:
     rows = 0
     words = words_of(source)
-    writer = _core.CacheWriter(path, cache_about(source, dtype, words))
-    try:
+    with CacheWriter(path, cache_about(source, dtype, words)) as writer:
         for block in blocks:
             writer.add(numbered(block, words))
             rows += block.rows
         writer.finish(source.sketch)
-    except BaseException:
-        writer.abandon()
-        raise
     return rows
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from thresher.atomic import write_whole
+from thresher.atomic import write_whole, written_together
 from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
 from thresher.cli.render.output import show, show_lines
@@ -127,10 +127,11 @@ def _source(
 
 
 def _write(options: CompareOptions, found: Comparison) -> None:
-    if options.output is not None:
-        write_whole(options.output, found.to_json().encode() + b"\n")
-    if options.html is not None:
-        write_whole(options.html, found.to_html().encode())
+    with written_together():
+        if options.output is not None:
+            write_whole(options.output, found.to_json().encode() + b"\n")
+        if options.html is not None:
+            write_whole(options.html, found.to_html().encode())
 
 
 def _report(options: CompareOptions, found: Comparison, seconds: float) -> None:

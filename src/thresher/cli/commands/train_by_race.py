@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from thresher.atomic import write_whole
+from thresher.atomic import write_whole, written_together
 from thresher.cli.commands.train import opened
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
@@ -64,10 +64,10 @@ def train_by_race(options: TrainOptions) -> int:
     model, race = estimator.model_, estimator.race_
     warn_of_bad_lines(source)
     warn_of_collisions(source)
-    with warnings_shown(observer):
+    with warnings_shown(observer), written_together():
         write_model(model, options, observer)
-    if options.html is not None:
-        write_whole(options.html, page_of(race, estimator.budget_, model).encode())
+        if options.html is not None:
+            write_whole(options.html, page_of(race, estimator.budget_, model).encode())
     if not options.quiet and not options.json:
         show_lines(race.table())
         show(f"{race.chosen.name}: {race.chosen.why}")

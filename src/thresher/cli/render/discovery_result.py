@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from typing import Any
 
-from thresher.atomic import written_whole
+from thresher.atomic import write_whole, written_together
 from thresher.cli.options.parsed import DiscoverOptions
 from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import duration
@@ -67,12 +66,10 @@ class DiscoveryResult:
             (options.json, lambda: found.to_json(n=options.top)),
             (options.csv, lambda: found.to_csv(n=options.top)),
         ]
-        with ExitStack() as files:
+        with written_together():
             for path, content in contents:
                 if path is not None:
-                    file = files.enter_context(written_whole(path))
-                    file.write(content().encode())
-                    file.flush()
+                    write_whole(path, content().encode())
             if options.model is not None and not self.lacks_model:
                 found.model_.save(options.model)
 

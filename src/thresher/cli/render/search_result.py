@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher._version import __version__
-from thresher.atomic import written_whole
+from thresher.atomic import write_whole, written_together
 from thresher.cli.options.parsed import TuneOptions
 from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.texts import as_json, counted
@@ -90,15 +89,10 @@ class SearchResult:
             found = self.source.names(features.tolist())
             model = replace(model, names=only(found, features) or None)
         model = replace(model, frontier=Place.of(self.frontier, kept))
-        if options.html is None:
+        with written_together():
             model.save(options.model)
-            return
-        with written_whole(options.html) as file:  # renamed after the model has been written
-            file.write(self._page(options, kept).encode())
-            file.flush()
-            if os.path.isfile(file.name):
-                os.fsync(file.fileno())
-            model.save(options.model)
+            if options.html is not None:
+                write_whole(options.html, self._page(options, kept).encode())
 
     def _page(self, options: TuneOptions, kept: int) -> str:
         model = self.search.model_of(self.points[kept].number)

@@ -1,0 +1,187 @@
+"""Files that are written as a whole, one or several at once."""
+
+import errno
+import os
+
+import pytest
+
+from support.syncs import of_folders, watched
+from thresher import atomic
+from thresher.atomic import (
+    NewFile,
+    check_place,
+    clear_leftovers,
+    sync_file,
+    sync_folder,
+    write_whole,
+    written_together,
+)
+
+
+@pytest.fixture(params=[True, False], ids=["unnamed", "named"])
+def unnamed(request, monkeypatch):
+    """The temporary file has no name, or, as on file systems without such files, has one."""
+    if not request.param:
+        monkeypatch.delattr(os, "O_TMPFILE")
+    return request.param
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two files."""
+    files = tmp_path / "a", tmp_path / "b"
+    for file in files:
+        file.write_bytes(b"old")
+    return files
+
+
+def write_together(files):
+    with written_together():
+        for file in files:
+            write_whole(file, b"new")
+
+
+def contents(files):
+    return [file.read_bytes() for file in files]
+
+
+# ---- several files -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("unnamed")
+def test_files_that_are_written_together(two):
+    with written_together():
+        for file in two:
+            write_whole(file, b"new")
+        assert contents(two) == [b"old", b"old"]
+    assert contents(two) == [b"new", b"new"]
+    write_whole(two[0], b"later")
+    assert contents(two) == [b"later", b"new"]
+    assert sorted(os.listdir(two[0].parent)) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("unnamed")
+@pytest.mark.parametrize("number", [1, 2])
+def test_no_file_is_new_if_one_cannot_be_completed(two, monkeypatch, number):
+    files = []
+    watched(monkeypatch, lambda path: files.append(path) or errno.ENOSPC * (len(files) == number))
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_together(two)
+    assert caught.value.filename == str(two[number - 1])
+    assert contents(two) == [b"old", b"old"]
+    assert sorted(os.listdir(two[0].parent)) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("unnamed")
+def test_no_file_is_new_after_an_error_between_them(two):
+    def failing():
+        yield two[0]
+        yield 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        write_together(failing())
+    assert contents(two) == [b"old", b"old"]
+    assert sorted(os.listdir(two[0].parent)) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("unnamed")
+def test_a_file_that_cannot_be_renamed(two, monkeypatch):
+    """The last step can still fail; nothing is left of the file."""
+    rename = os.replace
+
+    def failing(old, new):
+        if new == str(two[1]):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), old, None, new)
+        rename(old, new)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="Input/output") as caught:
+        write_together(two)
+    assert caught.value.filename == str(two[1])
+    assert contents(two) == [b"new", b"old"]
+    assert sorted(os.listdir(two[0].parent)) == ["a", "b"]
+
+
+def test_a_device_among_them(two):
+    write_together(["/dev/null", two[0]])
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_together([two[1], "/dev/full"])
+    assert caught.value.filename == "/dev/full"
+    assert contents(two) == [b"new", b"old"]
+
+
+# ---- temporary files -----------------------------------------------------------------------------
+
+
+def test_a_forked_process_does_not_remove_a_file(tmp_path, unnamed):
+    new = NewFile(tmp_path / "a")
+    assert len(os.listdir(tmp_path)) == (0 if unnamed else 1)
+    child = os.fork()
+    if child == 0:
+        new.discard()
+        os._exit(0)
+    os.waitpid(child, 0)
+    atomic.put_in_place([new])
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.usefixtures("unnamed")
+def test_a_file_that_is_forgotten(tmp_path):
+    NewFile(tmp_path / "a")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_check_of_a_place_leaves_nothing(tmp_path, unnamed, monkeypatch):
+    """Not even if the file cannot be closed."""
+    close = os.close
+
+    def failing(handle):
+        close(handle)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", failing)
+        check_place(tmp_path / "a")
+    assert os.listdir(tmp_path) == []
+
+
+def test_leftovers_of_a_killed_process(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    path = tmp_path / "a"
+    child = os.fork()
+    if child == 0:
+        left = NewFile(path)
+        os._exit(left.handle < 0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(os.listdir(tmp_path)) == 1
+    clear_leftovers(path)
+    assert os.listdir(tmp_path) == []
+
+
+# ---- syncs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.EOPNOTSUPP])
+def test_a_file_system_that_cannot_sync_folders(tmp_path, monkeypatch, code):
+    watched(monkeypatch, of_folders(code))
+    write_whole(tmp_path / "a", b"new")
+    sync_folder(tmp_path)
+    sync_file(tmp_path / "a")
+
+
+def test_a_folder_that_cannot_be_synced(tmp_path, monkeypatch):
+    """The new file has replaced the old one, so that is no error of writing."""
+    found = watched(monkeypatch, of_folders(errno.EIO))
+    write_whole(tmp_path / "a", b"new")
+    for sync, path in ((sync_folder, tmp_path), (sync_file, tmp_path / "a")):
+        with pytest.raises(OSError, match="Input/output") as caught:
+            sync(path)
+        assert caught.value.filename == str(tmp_path)
+    assert found[1:] == [str(tmp_path), str(tmp_path), str(tmp_path / "a"), str(tmp_path)]
+
+
+def test_a_sync_of_what_has_no_disk(tmp_path, monkeypatch):
+    found = watched(monkeypatch)
+    for path in ("/dev/null", tmp_path / "none", tmp_path):
+        sync_file(path)
+    assert found == []
