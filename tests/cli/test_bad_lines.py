@@ -8,6 +8,8 @@ import pytest
 
 import thresher
 from support.files import THRESHER, called, svmlight, vw
+from support.syncs import watched
+from thresher.data.bad_lines import BadLines
 
 
 def strewn(path, rows=400, seed=0):
@@ -62,6 +64,37 @@ def test_quarantine_of_other_commands(tmp_path):
     called("predict", tmp_path / "m", data, "-o", tmp_path / "out", *policy)
     assert aside.read_bytes().splitlines() == bad
     assert len((tmp_path / "out").read_text().splitlines()) == 400
+
+
+def test_a_checkpoint_is_written_after_the_quarantine_file(tmp_path, monkeypatch):
+    """Its lines and its name are on the disk before the checkpoint counts them."""
+    aside = tmp_path / "aside.txt"
+    bad = BadLines(f"quarantine={aside}")
+    bad.add(0, 1, "what", b"a line")
+    found = watched(monkeypatch)
+    assert bad.state[2] == len(b"a line\n")
+    assert found == [str(aside), str(tmp_path)]
+
+
+@pytest.mark.parametrize("lost", ["all", "a byte"])
+def test_a_resumed_run_needs_the_quarantine_file(tmp_path, lost):
+    data, aside = tmp_path / "rows.svm", tmp_path / "aside.txt"
+    strewn(data)
+    words = ["train", data, "-m", tmp_path / "m", "--on-bad-line", f"quarantine={aside}", "--quiet"]
+    words += ["--checkpoint", tmp_path / "run", "--every", "0s", "--keep-checkpoint"]
+    called(*words)
+    content = aside.read_bytes()
+    aside.unlink() if lost == "all" else aside.write_bytes(content[:-1])
+    done = called(*words, "--resume", "--passes", "3", code=1)
+    size = "is missing" if lost == "all" else f"has {len(content) - 1:,} bytes"
+    assert done.stderr == (
+        f"{aside}: the file of bad lines {size}; the run to be continued has written "
+        f"{len(content):,} bytes to it; put the file back, or begin the run again without "
+        "--resume\n"
+    )
+    aside.write_bytes(content + b"more")
+    called(*words, "--resume", "--passes", "3")
+    assert aside.read_bytes() == content + b"more"
 
 
 def test_each_bad_line_is_quarantined_once_after_a_resume(tmp_path):

@@ -16,7 +16,6 @@ the code that reads the cell (``columns.py``, ``table_files.py``, ``tables.py``)
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections import deque
 from collections.abc import Callable
@@ -26,8 +25,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.atomic import naming
-from thresher.errors import DataError, InputError, ParameterError, Words
+from thresher.atomic import naming, sync_file
+from thresher.errors import DataError, InputError, ParameterError, Words, setting
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
@@ -201,23 +200,27 @@ class BadLines:
     def state(self) -> list[Any]:
         """The state as JSON types, for a checkpoint. The lines that it counts are on the disk."""
         if self._out is not None:
-            with naming(self.file):
-                _sync(self._out.fileno())
+            sync_file(self.file)
         return [self.count, self.first, self._written, list(self._last)]
 
     @state.setter
     def state(self, saved: list[Any]) -> None:
         self.count, self.first, self._written, (file, line) = saved
         self._last = (int(file), int(line))
+        if self.policy == "quarantine" and self._written:
+            self._check_written()
 
-
-def _sync(handle: int) -> None:
-    """Write a file to the disk; a device or a pipe has no disk."""
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
+    def _check_written(self) -> None:
+        """Raise InputError if the file lacks lines that an earlier run has written."""
+        found = os.path.getsize(self.file) if os.path.exists(self.file) else None
+        if found is None or found < self._written:
+            lacks = "is missing" if found is None else f"has {found:,} bytes"
+            raise InputError(
+                f"the file of bad lines {lacks}; the run to be continued has written "
+                f"{self._written:,} bytes to it",
+                place=self.file,
+                hint=("put the file back, or begin the run again without ", setting("resume")),
+            )
 
 
 class RaggedLines:
