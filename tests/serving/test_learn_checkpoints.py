@@ -20,6 +20,7 @@ from support.learning import (
 )
 from support.servers import Server, write_model
 from support.serving_rows import named_rows
+from support.syncs import of_folders, watched
 from thresher import FTRLClassifier
 from thresher.errors import ModelFileError, ParameterError
 from thresher.model.model import Model
@@ -70,6 +71,23 @@ def test_a_checkpoint_whose_log_cannot_be_made_is_removed(begun, tmp_path, monke
     model, rows = restored(begun, tmp_path)
     assert rows == learning.rows
     same_bits(model, learned(begun, requests))
+
+
+def test_old_files_stay_until_the_new_ones_are_on_the_disk(begun, tmp_path, monkeypatch):
+    folder = tmp_path / "learn"
+    learning, submit = opened(begun, folder)
+    (first,) = requests_of(1)
+    watched(monkeypatch, of_folders(errno.EIO))
+    submit(first).result(60)
+    wait_for(lambda: learning.error)
+    monkeypatch.undo()
+    assert "the new log cannot be used: " in learning.error
+    learning.close()
+    for name in ("checkpoint-00000001.thresher", "log-00000001.jsonl"):
+        os.unlink(folder / name)  # as after a power cut
+    model, rows = restored(begun, folder)
+    assert rows == len(first["rows"])
+    same_bits(model, learned(begun, [first]))
 
 
 @pytest.mark.parametrize("call", ["unlink", "listdir"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.atomic import sync_file
 from thresher.distributed.engine import manifest as manifests
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder, locked_folder
@@ -144,14 +145,17 @@ class ClusterFit:
         remedy: Words = ("set ", setting("shuffle", "each")) if whole else _IN_PARTS
         Observer().warn(order_warning(survey.ordered, remedy))
 
-    def remove_checkpoint(self) -> None:
+    def remove_checkpoint(self, *results: str) -> None:
         """Remove the checkpoint of the finished run, unless it is to be kept.
 
-        If that fails, there is a warning, as the model is complete without it.
+        If that fails, or the files of the results are not on the disk, there is a warning, and the
+        checkpoint stays.
         """
         if self._folder_path is None or self.options.keep_checkpoint:
             return
         try:
+            for result in results:
+                sync_file(result)
             remove_checkpoint(self._folder_path, with_dataset=is_dataset(self.data))
         except (OSError, ValueError) as error:
             Observer().warn(f"the checkpoint {self._folder_path} could not be removed: {error}")

@@ -387,10 +387,11 @@ class LearnFolder:
 
     def _remove_older(self) -> None:
         """Remove what is not used any more; what cannot be removed now is removed later."""
-        for kind in ("log", "checkpoint"):
-            try:
+        try:
+            sync_folder(self.path)  # so that the new files are there after a power cut
+            for kind in ("log", "checkpoint"):
                 for number in self._numbers(kind):
                     if number < self.number:
                         os.unlink(self._file(kind, number))
-            except OSError as error:
-                log.warning("%s: old files cannot be removed: %s", self.path, error.strerror)
+        except OSError as error:
+            log.warning("%s: old files cannot be removed: %s", self.path, error.strerror)

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
-from thresher.atomic import clear_leftovers, write_whole
+from thresher.atomic import clear_leftovers, sync_file, write_whole
 from thresher.errors import ModelFileError
 from thresher.file_format import (
     RepeatedEntryError,
@@ -135,9 +135,22 @@ def check_replaceable(path: str | PathLike[str]) -> None:
             )
 
 
-def remove(path: str | PathLike[str], observer: Observer) -> None:
-    """Remove the checkpoint of a run that is complete; warn if that is not possible."""
+def remove(path: str | PathLike[str], observer: Observer, *results: str | None) -> None:
+    """Remove the checkpoint of a run that is complete; warn if that is not possible.
+
+    The checkpoint stays if the files of the results, which may be None, are not on the disk.
+    """
     clear_leftovers(path)
+    try:
+        for result in results:
+            if result is not None:
+                sync_file(result)
+    except OSError as error:
+        observer.warn(
+            f"the checkpoint {os.fspath(path)} is kept, as the results may not be on the disk: "
+            f"{error.filename}: {error.strerror}"
+        )
+        return
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -70,7 +70,8 @@ def discover(options: DiscoverOptions) -> int:
         if options.keep_checkpoint or result.lacks_model:  # for --resume with a smaller --fdr
             clear_leftovers(options.checkpoint)
         else:
-            remove(options.checkpoint, observer)
+            written = (*options.results.values(), quarantine_of(options.reading))
+            remove(options.checkpoint, observer, *written)
     result.report()
     return 1 if result.lacks_model else 0
 

@@ -92,7 +92,7 @@ def train_on_cluster(options: TrainOptions) -> int:
     warn_of_collisions(source)
     with warnings_shown(observer):
         write_model(model, options, observer)
-        fitting.remove_checkpoint()
+        fitting.remove_checkpoint(options.model)
     report(options, model, source, time.perf_counter() - began, None)
     return 0
 

@@ -8,6 +8,7 @@ from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
 from thresher.cli.render.output import show
+from thresher.cli.steps.check_outputs import quarantine_of
 from thresher.training.checkpoint import remove
 from thresher.training.observer import Interrupted, Observer
 
@@ -40,7 +41,7 @@ def interrupted(stop: Interrupted, options: TrainOptions) -> int:
 
 
 def remove_checkpoint(options: TrainOptions, observer: Observer) -> None:
-    """Remove the checkpoint after the model was written, unless it must be kept.
+    """Remove the checkpoint after the results were written, unless it must be kept.
 
     Parameters
     ----------
@@ -51,4 +52,5 @@ def remove_checkpoint(options: TrainOptions, observer: Observer) -> None:
     if options.checkpoints and options.keep_checkpoint:
         clear_leftovers(options.checkpoint_file)
     elif options.checkpoints:
-        remove(options.checkpoint_file, observer)
+        results = (options.model, options.html, quarantine_of(options.reading))
+        remove(options.checkpoint_file, observer, *results)

@@ -24,7 +24,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from thresher.atomic import clear_leftovers, make_folder, write_whole
+from thresher.atomic import clear_leftovers, make_folder, sync_folder, write_whole
 from thresher.distributed.engine.pieces import Arrays, PieceKind
 from thresher.errors import ModelFileError
 
@@ -122,6 +122,9 @@ class CheckpointFolder:
 
     def commit(self, committed: CommittedStage) -> None:
         """Make a stage valid, after all its pieces were written; remove earlier stages."""
+        for folder in (Path(self.path, self._name(committed.stage)), Path(self.path)):
+            if folder.is_dir():
+                sync_folder(folder)
         write_whole(self._committed_file, json.dumps(committed.to_json()).encode())
         self._remove_stages_except(committed.stage)
 
@@ -150,6 +153,11 @@ class CheckpointFolder:
             raise ModelFileError(f"{file}: cannot be read, or is damaged ({error})") from error
 
     def _remove_stages_except(self, stage: int | None) -> None:
+        """Remove other stages, unless it is not certain that `committed.json` is on the disk."""
+        try:
+            sync_folder(self.path)
+        except OSError:
+            return
         for old in Path(self.path).glob("stage-*"):
             if STAGE.fullmatch(old.name) and (stage is None or old.name != self._name(stage)):
                 with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.atomic import naming, written_whole
+from thresher.atomic import make_folder, naming, written_whole
 from thresher.data.orders import orders
 from thresher.distributed.engine.messages import Message, Question
 from thresher.distributed.engine.pieces import (
@@ -314,7 +314,7 @@ def _gathered(received: Sequence[Arrays]) -> Arrays:
 
 def write_rows(file: Path, rows: Arrays) -> None:
     """Write the rows of a block, whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     with written_whole(file) as out:
         for name in _ROWS:
             np.save(out, rows[name], allow_pickle=False)
