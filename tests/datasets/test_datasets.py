@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import subprocess
 import sys
 import tarfile
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.syncs import watched
 from thresher import TruncatedGradientClassifier, datasets
 from thresher.datasets.catalogue import SPECS
 from thresher.errors import DataError, ParameterError
@@ -191,6 +193,25 @@ def test_the_cache_is_used_until_the_file_changes(tmp_path: Path) -> None:
     assert datasets.load("gisette", tmp_path).y_train.size == 10
     (tmp_path / "gisette_scale").write_bytes(svmlight(12, 50))
     assert datasets.load("gisette", tmp_path).y_train.size == 12
+
+
+def test_a_damaged_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte is checked: a bit that has changed in any place changes no row."""
+    for file in ("gisette_scale", "gisette_scale.t"):
+        (tmp_path / file).write_bytes(svmlight(10, 50))
+    found = watched(monkeypatch)
+    first = datasets.load("gisette", tmp_path)
+    assert len(found) == 2, "the file and its folder are written to the disk"
+    (kept,) = (tmp_path / "parsed").iterdir()
+    content = kept.read_bytes()
+    shapes = [found.end() for found in re.finditer(rb"'shape': \(", content)]
+    for place in (*shapes, *range(0, len(content), 61)):
+        kept.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        again = datasets.load("gisette", tmp_path)
+        assert (first.X_train != again.X_train).nnz == 0
+        assert np.array_equal(first.y_train, again.y_train)
+        assert (first.X_test != again.X_test).nnz == 0
+        assert np.array_equal(first.y_test, again.y_test)
 
 
 def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import stat
 import tempfile
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from thresher.atomic import written_whole
 from thresher.datasets.catalogue import SPECS, STREAMED, DatasetSpec, Task
 from thresher.datasets.files import VARIABLE, Folder, find, folder_of, is_known
 from thresher.datasets.parts import Array, Parts
@@ -269,7 +271,7 @@ def _cached(name: str, split: str, paths: list[Path]) -> Parts:
     root = _cache_folder()
     file = None if root is None else root / f"{name}-{digest}.npz"
     parts: Parts = []
-    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    with contextlib.suppress(Exception):  # it is missing, or damaged in one of many ways
         if file is not None:
             parts, others = _read(file)
     if not parts:
@@ -310,12 +312,16 @@ def _cache_folder() -> Path | None:
 
 def _read(file: Path) -> tuple[Parts, list[int]]:
     """Return the parts, and the numbers of the files whose checksum differs from the known one."""
-    with np.load(file, allow_pickle=False) as z:
-        parts: Parts = [
-            (sp.csr_matrix((z[f"x{i}"], z[f"i{i}"], z[f"p{i}"]), tuple(z[f"n{i}"])), z[f"y{i}"])
-            for i in range(int(z["parts"]))
-        ]
-        return parts, z["others"].tolist()
+    z = {}
+    with zipfile.ZipFile(file) as members:
+        for name in members.namelist():  # each is read to its end, where its checksum is compared
+            content = io.BytesIO(members.read(name))
+            z[name.removesuffix(".npy")] = np.load(content, allow_pickle=False)
+    parts: Parts = [
+        (sp.csr_matrix((z[f"x{i}"], z[f"i{i}"], z[f"p{i}"]), tuple(z[f"n{i}"])), z[f"y{i}"])
+        for i in range(int(z["parts"]))
+    ]
+    return parts, z["others"].tolist()
 
 
 def _write(file: Path, parts: Parts, others: list[int]) -> None:
@@ -323,6 +329,5 @@ def _write(file: Path, parts: Parts, others: list[int]) -> None:
     for i, (x, y) in enumerate(parts):
         arrays |= {f"x{i}": x.data, f"i{i}": x.indices, f"p{i}": x.indptr, f"n{i}": x.shape}
         arrays[f"y{i}"] = y
-    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        np.savez(Path(folder, file.name), **arrays)
-        os.replace(Path(folder, file.name), file)
+    with written_whole(file) as out:
+        np.savez(out, **arrays)
