@@ -13,7 +13,7 @@ import numpy as np
 import thresher
 from faults import inputs
 from support.learning import checked
-from thresher.data import shuffled
+from thresher.data import buckets, shuffled
 from thresher.serving.learning import LearnFolder, Learning
 from thresher.serving.models import Models
 from thresher.serving.refusal import Refusal
@@ -39,7 +39,7 @@ def save() -> str:
 def shuffle() -> str:
     """Train with rows in random order; they are dealt into buckets on disk."""
     learner = thresher.FTRLClassifier(random_state=0, passes=2, shuffle="each")
-    with mock.patch.object(shuffled, "LIMIT", 1 << 10):
+    with mock.patch.object(shuffled, "LIMIT", 1 << 10), mock.patch.object(buckets, "FEWEST", 4):
         learner.fit(thresher.scan("rows.svm"))
     return _of_weights(learner.model_)
 

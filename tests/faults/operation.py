@@ -30,6 +30,9 @@ class Operation:
         Files and folders whose bytes differ between good runs: a checkpoint, for one, holds the
         seconds of the run. Those that a failed run may change, too, may also be left or missing
         after a good one.
+    together : tuple of str
+        Files that get their names one after another at the end. If one cannot be renamed, those
+        before it are new.
     check : function
         Checks `changes` after a failed run; raises an error if they are not as they must be.
     named : bool
@@ -41,6 +44,7 @@ class Operation:
     again: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     unstable: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
     check: Callable[[], object] = field(default=lambda: None)
     named: bool = False
 

@@ -48,7 +48,12 @@ _TRAINING = {
     "train, shuffle": Operation(calls.shuffle, inputs.rows),
     "train, link": Operation(_TRAIN, inputs.linked_model),
     "train, checkpoint": Operation(
-        (*_TRAIN, *_CHECKPOINT), inputs.model, ("--resume",), _SAVED, _SAVED, calls.check_checkpoint
+        (*_TRAIN, *_CHECKPOINT),
+        inputs.model,
+        ("--resume",),
+        _SAVED,
+        _SAVED,
+        check=calls.check_checkpoint,
     ),
     "train, checkpoint, quarantine": Operation(
         (*_TRAIN, *_CHECKPOINT, *_QUARANTINE),
@@ -56,40 +61,56 @@ _TRAINING = {
         ("--resume",),
         (*_SAVED, "lines/bad"),
         _SAVED,
-        calls.check_checkpoint_and_quarantine,
+        check=calls.check_checkpoint_and_quarantine,
     ),
     "train, race": Operation(
         ("train", "rows.svm", "-m", "model", "--rule", "auto", *_PAGE),
         inputs.texts("page.html"),
         unstable=("page.html",),
+        together=("model", "page.html"),
     ),
     "train, keep state": Operation((*_TRAIN, "--keep-state"), inputs.model),
     "train, from": Operation(
         ("train", "rows.svm", "-m", "model", "--from", "kept", "--keep-state"), inputs.kept
     ),
     "tune": Operation(_TUNE, inputs.model),
-    "tune, page": Operation((*_TUNE, *_PAGE), inputs.texts("page.html"), unstable=("page.html",)),
+    "tune, page": Operation(
+        (*_TUNE, *_PAGE),
+        inputs.texts("page.html"),
+        unstable=("page.html",),
+        together=("model", "page.html"),
+    ),
     "tune, checkpoint": Operation(
-        (*_TUNE, *_CHECKPOINT), inputs.model, ("--resume",), _SAVED, _SAVED, calls.check_checkpoint
+        (*_TUNE, *_CHECKPOINT),
+        inputs.model,
+        ("--resume",),
+        _SAVED,
+        _SAVED,
+        check=calls.check_checkpoint,
     ),
     "checkpoint": Operation(
         calls.checkpoint, calls.stopped, (), _SAVED, _SAVED, check=calls.digest
     ),
     "resume": Operation(calls.resume, calls.stopped, (), _SAVED, _SAVED, check=calls.digest),
     "serve, learn": Operation(
-        calls.learn, calls.learning, (), ("learned",), ("learned",), calls.check_learned
+        calls.learn, calls.learning, (), ("learned",), ("learned",), check=calls.check_learned
     ),
     "cluster": Operation(
-        _CLUSTER_RUN, inputs.shards, ("--resume",), ("run",), ("run",), calls.check_cluster
+        _CLUSTER_RUN, inputs.shards, ("--resume",), ("run",), ("run",), check=calls.check_cluster
     ),
-    "discover": Operation((*_DISCOVER, *_PAGE), inputs.texts("page.html"), unstable=("page.html",)),
+    "discover": Operation(
+        (*_DISCOVER, *_PAGE),
+        inputs.texts("page.html"),
+        unstable=("page.html",),
+        together=("model", "page.html"),
+    ),
     "discover, checkpoint": Operation(
         (*_DISCOVER, *_CHECKPOINT),
         inputs.model,
         ("--resume",),
         _SAVED,
         _SAVED,
-        calls.check_checkpoint,
+        check=calls.check_checkpoint,
     ),
     "discover to json": Operation(
         ("discover", "rows.svm", "--json", "out.json"), inputs.texts("out.json")
@@ -102,6 +123,7 @@ _TRAINING = {
         inputs.texts("out.json", "page.html"),
         changes=_SAVED,
         unstable=("out.json", "page.html", *_SAVED),
+        together=("out.json", "page.html"),
         check=calls.check_comparison,
     ),
 }

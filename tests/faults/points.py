@@ -13,6 +13,7 @@ After that the same operation must succeed in the same process, with the same by
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import hashlib
 import importlib
@@ -30,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.library import FAULTS, FIND, MAP, MEMORY, REMOVE, Fault, Library
+from faults.library import FAULTS, FIND, MAP, MEMORY, NAME, REMOVE, Fault, Library
 from faults.operation import Operation, Run, command
 from faults.operations import OPERATIONS
 from faults.parts import Part
@@ -260,7 +261,7 @@ def _try(op: Operation, fault: Fault, n: int, template: Path, reference: Outcome
         if first.code == 0:
             point.wrong += _unlike(op, first, reference, failed)
         else:
-            point.wrong += _unlike_before(op, fault, failed, first, before)
+            point.wrong += _unlike_before(op, fault, failed, first, before, reference)
         again = op.run
         if isinstance(op.run, tuple) and any(_is_left(op, first, reference)):
             again = (*op.run, *op.again)
@@ -279,7 +280,7 @@ def _is_left(op: Operation, now: Outcome, reference: Outcome) -> Iterator[bool]:
 
 
 def _unlike_before(
-    op: Operation, fault: Fault, failed: int, now: Outcome, before: Snapshot
+    op: Operation, fault: Fault, failed: int, now: Outcome, before: Snapshot, reference: Outcome
 ) -> list[str]:
     """Return what is wrong after an operation that failed; `failed` are the kinds of the calls."""
     wrong = []
@@ -290,7 +291,10 @@ def _unlike_before(
     if not any(reason in now.errors for reason in _reasons(fault, failed)) and not wrong:
         wrong.append("the error does not say the reason")
     for name in sorted(set(before) | set(now.files)):
-        if not op.may_change(name) and before.get(name) != now.files.get(name):
+        content = now.files.get(name)
+        is_new = content == reference.files.get(name) or not op.is_stable(name)
+        may_be_new = failed & NAME and name in op.together
+        if content != before.get(name) and not op.may_change(name) and not (may_be_new and is_new):
             wrong.append(f"{name} has changed")
     try:
         op.check()
@@ -305,6 +309,8 @@ def _reasons(fault: Fault, failed: int) -> Iterator[str]:
         yield "memory"
     if failed & ~(MEMORY | MAP):
         yield os.strerror(fault.error)
+        if fault.error == errno.ENOSPC:
+            yield "no space"
     if failed & FIND:
         yield ""  # `os.path.exists` says that there is no such file; then an error may say so
 
