@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from support.files import called, svmlight
-from support.syncs import watched
+from support.syncs import of_folders, watched
 from thresher.distributed.engine.folder import CheckpointFolder, CommittedStage
 from thresher.distributed.modes.column_pieces import write_rows
+from thresher.distributed.removal import remove_checkpoint
 
 
 def stage(folder: CheckpointFolder, number: int) -> CommittedStage:
@@ -72,6 +73,22 @@ def test_the_name_of_a_new_folder_of_rows_is_on_the_disk(
     write_rows(tmp_path / "new" / "columns", {name: np.zeros(1) for name in names})
     assert found[0] == str(tmp_path)
     assert found[-1] == str(tmp_path / "new")
+
+
+def test_no_valid_stage_is_left_without_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it cannot be certain that no stage is valid after a power cut, the manifest stays."""
+    folder = CheckpointFolder(str(tmp_path))
+    folder.commit(stage(folder, 1))
+    (tmp_path / "manifest.json").write_text("{}")
+    with monkeypatch.context() as patch:
+        watched(patch, of_folders(errno.EIO))
+        with pytest.raises(OSError, match="Input/output"):
+            remove_checkpoint(str(tmp_path))
+    assert "manifest.json" in os.listdir(tmp_path)
+    remove_checkpoint(str(tmp_path))
+    assert not tmp_path.exists()
 
 
 def test_a_checkpoint_stays_until_the_model_is_on_the_disk(

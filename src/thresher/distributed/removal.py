@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from thresher.atomic import sync_folder
 from thresher.distributed.engine import manifest
 from thresher.distributed.engine.folder import COMMITTED, LOCK, STAGE, locked_folder
 from thresher.distributed.ray.dataset import remove_dataset
@@ -24,7 +25,8 @@ def remove_checkpoint(path: str, with_dataset: bool = False) -> None:
     """Remove the files of a checkpoint; then its folder, if that is empty.
 
     Files that the run did not write stay. `committed.json` is removed first and `manifest.json`
-    last. So after an interruption, the same run can be resumed, and starts from the beginning.
+    last, also after a power cut. So after an interruption, the same run can be resumed, and starts
+    from the beginning.
 
     Parameters
     ----------
@@ -44,6 +46,7 @@ def remove_checkpoint(path: str, with_dataset: bool = False) -> None:
         folders = [*_matching(path, _OUTPUT), Path(path)]
         for folder in folders:
             _remove_files(folder, _COMMITTED)
+            sync_folder(folder)
         for folder in folders:
             for stage in _matching(folder, STAGE):
                 _remove_files(stage, _STATE)
