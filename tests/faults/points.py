@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.library import FAULTS, FIND, MAP, MEMORY, NAME, REMOVE, Fault, Library
+from faults.library import FAULTS, FIND, MAP, MEMORY, NAME, OPEN, REMOVE, Fault, Library
 from faults.operation import Operation, Run, command
 from faults.operations import OPERATIONS
 from faults.parts import Part
@@ -323,7 +323,7 @@ def _unlike(op: Operation, now: Outcome, reference: Outcome, failed: int = 0) ->
         return ["it returns another result"]
     wrong = []
     names = set(now.files) | set(reference.files)
-    if failed & (FIND | REMOVE):  # temporary files that cannot be removed are left
+    if failed & (FIND | OPEN | REMOVE):  # temporary files that cannot be removed are left
         names -= {name for name in now.files if name.startswith("tmp/")}
     for name in sorted(names):
         if name not in now.files or name not in reference.files:

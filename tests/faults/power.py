@@ -89,15 +89,16 @@ def _goes_on(name: str, checkpoint: str, *results: str) -> Check:
         Files.
     """
     operation = OPERATIONS[name]
+    places = [name for name in operation.changes if not operation.is_stable(name)]
 
     def check(cut: Cut) -> None:
-        is_left = os.path.exists(checkpoint)
-        if not is_left:
+        if not os.path.exists(checkpoint):
             assert not cut.saved or cut.result(results[0]) == "new", "neither checkpoint nor result"
             if cut.done:
                 return
         assert isinstance(operation.run, tuple)
-        outcome = outcome_of((*operation.run, *(operation.again if is_left else ())))
+        again = operation.again if any(map(os.path.exists, places)) else ()
+        outcome = outcome_of((*operation.run, *again))
         assert outcome.code == 0, f"the run cannot go on: {outcome.errors}"
         for result in filter(operation.is_stable, results):
             content = Path(result).read_bytes()
