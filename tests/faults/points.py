@@ -325,6 +325,8 @@ def _unlike(op: Operation, now: Outcome, reference: Outcome, failed: int = 0) ->
     names = set(now.files) | set(reference.files)
     if failed & (FIND | OPEN | REMOVE):  # temporary files that cannot be removed are left
         names -= {name for name in now.files if name.startswith("tmp/")}
+    if failed & REMOVE:  # the same of files that get another name
+        names -= {name for name in now.files if name.endswith(".part")}
     for name in sorted(names):
         if name not in now.files or name not in reference.files:
             if op.is_stable(name) or not op.may_change(name):
