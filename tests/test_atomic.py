@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -43,6 +45,35 @@ def write_together(files):
 
 def contents(files):
     return [file.read_bytes() for file in files]
+
+
+# ---- one file ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["stat", "lstat"])
+def test_an_error_of_the_disk_is_not_a_missing_file(two, name, monkeypatch):
+    """Neither is the file taken for a device and written in place, nor the link replaced."""
+    link = two[0].with_name("link")
+    link.symlink_to("a")
+
+    def failing(path, *args, **kwargs):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, name, failing)
+        with pytest.raises(OSError, match="Input/output error"):
+            write_whole(link, b"n")
+        with pytest.raises(OSError, match="Input/output error"):
+            check_place(link)
+    assert link.is_symlink()
+    assert two[0].read_bytes() == b"old"
+
+
+def test_standard_output_may_be_a_pipe(tmp_path):
+    code = "from thresher.atomic import check_place, write_whole; check_place('/dev/stdout');"
+    code += "write_whole('/dev/stdout', b'content')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"content"
 
 
 # ---- several files -------------------------------------------------------------------------------

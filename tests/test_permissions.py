@@ -59,13 +59,13 @@ def test_new_files_obey_the_umask(tmp_path, umask, mask):
 def test_a_secret_file_is_never_readable_by_others(tmp_path, umask, monkeypatch):
     """Neither is the temporary file beside it, if it has a name; not even when it is opened."""
     umask(0o022)
-    opened, keep = [], atomic._keep_access
+    opened, keep = [], atomic.keep_access
 
     def kept(handle, path):
         opened.append(stat.S_IMODE(os.fstat(handle).st_mode))
         keep(handle, path)
 
-    monkeypatch.setattr(atomic, "_keep_access", kept)
+    monkeypatch.setattr(atomic, "keep_access", kept)
     monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "a"
     path.write_bytes(b"before")

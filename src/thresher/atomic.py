@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from os import PathLike
 from typing import IO, Any
 
+from thresher.file_access import keep_access, mode_of
+
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
@@ -56,18 +58,27 @@ def check_place(path: str | PathLike[str]) -> None:
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
+    mode, of_folder = mode_of(path), mode_of(folder)
+    if mode is not None and stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not os.path.isdir(folder):
+    if of_folder is None or not stat.S_ISDIR(of_folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
-    if os.path.exists(path) and not os.path.isfile(path):
+    if mode is not None and not stat.S_ISREG(mode):
         return  # a device or a pipe
     try:
         NewFile(path).discard()
     except OSError as error:
         raise type(error)(error.errno, f"cannot be written here: {error.strerror}", path) from None
+
+
+def _target(path: str) -> str:
+    """Return where a path leads, which may be a new file. `os.path.realpath` hides other errors."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.realpath(path)
 
 
 @contextmanager
@@ -107,8 +118,8 @@ class NewFile:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.handle, self._temporary, self._named = -1, "", True
-        self._given, self.path = os.fspath(path), os.path.realpath(path)
-        self._process = os.getpid()
+        self._given, self._process = os.fspath(path), os.getpid()
+        self.path = self._given
         try:
             with self.naming():
                 self._open()
@@ -117,12 +128,14 @@ class NewFile:
             raise
 
     def _open(self) -> None:
-        if os.path.exists(self.path) and not os.path.isfile(self.path):
-            self.handle = os.open(self.path, os.O_WRONLY)  # a folder raises an error
+        mode = mode_of(self._given)
+        if mode is not None and not stat.S_ISREG(mode):
+            self.handle = os.open(self._given, os.O_WRONLY)  # a folder raises an error
             return
+        self.path = _target(self._given)
         self._temporary = f"{self.path}.{os.urandom(8).hex()}.part"
-        self.handle, self._named = _opened(self.path, self._temporary)
-        _keep_access(self.handle, self.path)
+        self.handle, self._named = _opened(self.path, self._temporary, mode is not None)
+        keep_access(self.handle, self.path)
 
     def complete(self) -> None:
         """Write it to the disk, and close it. It has a name then, but not yet its path."""
@@ -246,13 +259,13 @@ def clear_leftovers(path: str | PathLike[str]) -> None:
         _remove(left)
 
 
-def _opened(path: str, temporary: str) -> tuple[int, bool]:
+def _opened(path: str, temporary: str, replaces: bool) -> tuple[int, bool]:
     """Open a temporary file; return its handle, and whether it has a name.
 
     If the process is killed, the system removes a file without a name. Not all file systems allow
-    such files. Others may not open a file that replaces one: `_keep_access` says who may.
+    such files. Others may not open a file that replaces one: `keep_access` says who may.
     """
-    folder, mode = os.path.dirname(path) or ".", 0o600 if os.path.exists(path) else 0o666
+    folder, mode = os.path.dirname(path) or ".", 0o600 if replaces else 0o666
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         try:
             return os.open(folder, os.O_WRONLY | os.O_TMPFILE, mode), False
@@ -260,37 +273,6 @@ def _opened(path: str, temporary: str) -> tuple[int, bool]:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
                 raise type(error)(error.errno, error.strerror, temporary) from None
     return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), True
-
-
-def _keep_access(handle: int, path: str) -> None:
-    """Give an open file the owner, the group and the mode of the file at a path, if there is one.
-
-    Only the superuser can keep the owner, and only members can keep a group. If the group is not
-    kept, the new group may do no more than others.
-    """
-    try:
-        old = os.stat(path)
-    except FileNotFoundError:
-        return
-    mode = stat.S_IMODE(old.st_mode)
-    new = os.fstat(handle)
-    if new.st_gid != old.st_gid:
-        try:
-            os.fchown(handle, -1, old.st_gid)
-        except OSError:
-            mode &= ~0o070 | (mode & 0o007) << 3
-    if new.st_uid != old.st_uid:
-        try:
-            os.fchown(handle, old.st_uid, -1)
-        except OSError:
-            mode &= ~stat.S_ISUID
-    new_mode = stat.S_IMODE(os.fstat(handle).st_mode)  # a change of the owner clears bits
-    if new_mode != mode:
-        try:
-            os.fchmod(handle, mode)
-        except OSError:  # some file systems have no modes
-            if new_mode & ~mode:  # others could do more than before
-                raise
 
 
 def _name(handle: int, temporary: str) -> None:

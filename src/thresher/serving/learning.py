@@ -290,8 +290,10 @@ class LearnFolder:
         )
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             os.close(self._lock)
+            if not isinstance(error, BlockingIOError):
+                raise type(error)(error.errno, error.strerror, path) from None
             raise ParameterError("another process learns in this folder", place=path) from None
         self._end = 0
         try:
