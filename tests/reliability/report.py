@@ -17,7 +17,7 @@ LINES = {
     "interrupts": ("SIGINT during `thresher train`", "a checkpoint; then the same bytes"),
     "terminations": ("SIGTERM during `thresher train`", "a checkpoint; then the same bytes"),
     "faults": ("failing calls of the system", "an error, the old file, no incomplete new file"),
-    "power": ("power cuts: prefixes of writes", "models and checkpoints can be read"),
+    "power": ("power cuts: states of the disk", "models and checkpoints can be read"),
     "hostile": ("models and checkpoints with changed bytes", "an error that names the file"),
     "fuzz_svmlight": ("fuzzed svmlight files", "each line is read, skipped or named as bad"),
     "fuzz_vw": ("fuzzed VW files", "the same, and all levels of the parser agree"),
@@ -55,13 +55,13 @@ TAIL = """
   sync, rename and remove files, start threads and allocate memory. The operations are train,
   tune, predict, convert, save, load, merge, export, serve, a cluster run and others. The n-th
   call fails, for n = 1, 2, ... until the operation succeeds, with a full disk, a disk error, half
-  of the bytes, an interruption, no memory (in the core) or no thread; also each call from the n-th
-  on. The
-  operation must succeed with the same bytes, or end with one clear error; then all files are as
+  of the bytes, an interruption, no memory (in the core), no thread, no lock, or a file that cannot
+  be looked at; also each call from the n-th on. The operation must succeed with the same bytes, or end with one clear error; then all files are as
   before, none is open, and the operation must succeed when it is tried again in the same process.
 - **Power cuts** (`tests/faults/power.py`). All changes of files are recorded. After each of them,
-  the disk may have any part of what was not synced. In each such state the model or the checkpoint
-  must be readable, and a cluster run must be resumed to the same bytes.
+  the disk may lack what was not synced: all of it, all but the first changes, or any part if the
+  changes are at most five names. In each such state the model or the checkpoint must be readable,
+  and a run that has a checkpoint must be resumed to the same bytes.
 - **Changed bytes** (`tests/reliability/hostile.py`). A bit is changed, the end is cut, or a part is
   repeated. Files whose checksum fits a wrong content are made by hand in
   `tests/model/test_bad_files.py`, and by the fuzzers, which make the checksum fit.
@@ -88,7 +88,7 @@ a change of the code counts twice. `make coverage` measures which lines and bran
 
 def numbers(record: dict[str, Any]) -> tuple[int, int]:
     """Return what was tried and what failed; some records have other names for them."""
-    tried = record.get("tried", record.get("points", record.get("prefixes")))
+    tried = record.get("tried", record.get("points"))
     failed = record.get("failed", record.get("wrong"))
     assert isinstance(tried, int)
     assert isinstance(failed, int)

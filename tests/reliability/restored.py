@@ -30,8 +30,6 @@ def _record(kind: str, text: str) -> dict[str, Any] | None:
         return None
     tried, failed = _number(counts[1]), _number(counts[2])
     record = {"since": counts[3], "failures": re.findall(rf"^- {what}: `(.*)`$", text, re.M)}
-    if kind == "power":
-        return {**record, "prefixes": tried, "wrong": failed}
     if kind == "faults":
         return {**record, **_points(text, tried, failed)}
     done = _files(kind, text) if kind in report.SUITES else {"tried": tried}

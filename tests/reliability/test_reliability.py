@@ -103,7 +103,7 @@ def test_counts_of_the_page_are_not_lost(tmp_path: Path) -> None:
     records.add("sanitize", 70, done=dict.fromkeys(files, 2), folder=first)
     found = {"points": 2345, "wrong": 4, "known": 4, "unfinished": 3, "pairs": 8}
     (first / "faults.json").write_text(json.dumps({**found, "since": "0.1.0"}))
-    (first / "power.json").write_text(json.dumps({"prefixes": 12, "wrong": 0, "since": "0.1.0"}))
+    (first / "power.json").write_text(json.dumps({"tried": 12, "failed": 0, "since": "0.1.0"}))
     shares = {"lines": 0.95, "branches": 0.875}
     (first / "coverage.json").write_text(json.dumps({"Python": shares}))
     report.write(first, page)
