@@ -56,8 +56,9 @@ TAIL = """
   tune, predict, convert, save, load, merge, export, serve, a cluster run and others. The n-th
   call fails, for n = 1, 2, ... until the operation succeeds, with a full disk, a disk error, half
   of the bytes, an interruption, no memory (in the core), no thread, no lock, or a file that cannot
-  be looked at; also each call from the n-th on. The operation must succeed with the same bytes, or end with one clear error; then all files are as
-  before, none is open, and the operation must succeed when it is tried again in the same process.
+  be looked at; also each call from the n-th on. The operation must succeed with the same bytes, or
+  end with one clear error; then all files are as before, none is open, and the operation must
+  succeed when it is tried again in the same process.
 - **Power cuts** (`tests/faults/power.py`). All changes of files are recorded. After each of them,
   the disk may lack what was not synced: all of it, all but the first changes, or any part if the
   changes are at most five names. In each such state the model or the checkpoint must be readable,
