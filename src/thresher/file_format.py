@@ -7,13 +7,11 @@ additional entry. Every version reads all formats up to its own.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from safetensors import safe_open
 
 from thresher._version import __version__
 
@@ -24,59 +22,26 @@ class RepeatedEntryError(ValueError):
     """A description has two values for one entry: other programs may read the other one."""
 
 
-def description_of(path: str, text: str) -> Any:
-    """Return the description of a safetensors file; no entry of its header may occur twice.
-
-    Parameters
-    ----------
-    path : str
-        The file; `safetensors.safe_open` has checked the sizes in it.
-    text : str
-        The description, in JSON.
+def from_json(text: str) -> Any:
+    """Return what a text in JSON says; no entry of an object may occur twice.
 
     Raises
     ------
     RepeatedEntryError
         An entry occurs twice.
     ValueError
-        The description is not JSON.
+        The text is not JSON.
     """
-    with open(path, "rb") as file:
-        header = file.read(int.from_bytes(file.read(8), "little"))
-    json.loads(header, object_pairs_hook=_without_repeats)
     return json.loads(text, object_pairs_hook=_without_repeats)
 
 
 def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in found if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        repeated = next(name for name, count in counts.items() if count > 1)
         raise RepeatedEntryError(f"the entry {repeated[:40]!r} occurs twice")
     return found
-
-
-def opened_tensors(path: str | os.PathLike[str]) -> Any:
-    """Open a safetensors file, for a `with` statement.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    OSError
-        With the reason of the system. safetensors itself says of every file that it cannot open
-        that there is no such file.
-    SafetensorError
-        The file is damaged.
-    """
-    with open(path, "rb"):
-        pass
-    try:
-        return safe_open(path, framework="numpy")
-    except FileNotFoundError:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), os.fspath(path)) from None
 
 
 def writer_of(about: Mapping[str, Any]) -> str:

@@ -1,8 +1,10 @@
 """Files with a correct checksum that nobody would write: small ones may not take much memory."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 import thresher
 from fuzzing.targets import Safetensors, sealed_model
 from thresher import FTRLClassifier, ModelFileError
+from thresher.model import file as model_file
+from thresher.training import checkpoint as checkpoint_file
 from thresher.training.checkpoint import TrainingCheckpoint, read
 
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -131,6 +135,54 @@ def test_no_entry_of_a_checkpoint_occurs_twice(tmp_path):
     assert read(path).about == {"rule": "ftrl"}
     with_header(path, lambda text: text.replace("{", '{"states": 0, ', 1), "thresher-checkpoint")
     with pytest.raises(ModelFileError, match="damaged: the entry 'states' occurs twice"):
+        read(path)
+
+
+def test_many_entries_are_checked_in_one_pass(tmp_path):
+    """With a pass over all names for each name, this took 20 seconds."""
+    entries = ", ".join(f'"k{number}": 1' for number in range(60_000))
+    TrainingCheckpoint({"rule": "ftrl"}, [b"state"]).write(path := tmp_path / "c")
+    repeated = f'{{{entries}, "k59999": 2}}'
+    with_header(path, lambda text: repeated, "thresher-checkpoint")
+    started = time.process_time()
+    with pytest.raises(ModelFileError, match="damaged: the entry 'k59999' occurs twice"):
+        read(path)
+    assert time.process_time() - started < 5
+
+
+def cutting(monkeypatch, module, step, path):
+    """Cut the file after a step of loading; the parts that are needed later are gone."""
+    done = getattr(module, step)
+
+    def cut(*arguments):
+        done(*arguments)
+        os.truncate(path, path.stat().st_size // 2 // 4096 * 4096)
+
+    monkeypatch.setattr(module, step, cut)
+
+
+def test_a_model_that_is_cut_while_it_is_loaded(tmp_path, monkeypatch):
+    """A file that is mapped into memory would end the process by SIGBUS."""
+    weights = np.arange(1.0, 50_001.0)
+    large = replace(
+        MODEL,
+        indptr=np.array([0, 50_000]),
+        indices=np.arange(50_000, dtype=np.uint64),
+        weights=weights,
+        n_features=50_000,
+        names=None,
+    )
+    large.save(path := tmp_path / "m")
+    np.testing.assert_array_equal(thresher.load(path).weights, weights)
+    cutting(monkeypatch, model_file, "_check_state", path)
+    with pytest.raises(ModelFileError, match=r"not a model, or cut short .it became shorter"):
+        thresher.load(path)
+
+
+def test_a_checkpoint_that_is_cut_while_it_is_read(tmp_path, monkeypatch):
+    TrainingCheckpoint({"rule": "ftrl"}, [bytes(500_000)]).write(path := tmp_path / "c")
+    cutting(monkeypatch, checkpoint_file, "check_format", path)
+    with pytest.raises(ModelFileError, match=r"not a checkpoint, or cut short .it became"):
         read(path)
 
 

@@ -22,6 +22,7 @@ import thresher
 from fuzzing.targets import sealed_model
 from thresher import ModelFileError, ParameterError
 from thresher.model import file as model_file
+from thresher.model.tensor_file import TensorFile
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 12))
@@ -227,27 +228,13 @@ def test_a_file_without_a_state_keeps_its_format_and_one_with_a_state_is_newer(p
 def test_loading_reads_no_state(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun("OnePass", {}, TWO).model_.save(path, state=True)
 
-    class Watched:
-        def __init__(self, file: Any) -> None:
-            self.file = file
-
-        def __enter__(self) -> Any:
-            self.file = self.file.__enter__()
-            return self
-
-        def __exit__(self, *error: object) -> Any:
-            return self.file.__exit__(*error)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.file, name)
-
-        def get_tensor(self, name: str) -> Any:
+    class Watched(TensorFile):
+        def array(self, name: str) -> Any:
             read.append(name)
-            return self.file.get_tensor(name)
+            return super().array(name)
 
     read: list[str] = []
-    opened = model_file.opened_tensors
-    monkeypatch.setattr(model_file, "opened_tensors", lambda path: Watched(opened(path)))
+    monkeypatch.setattr(model_file, "TensorFile", Watched)
     model = thresher.load(path)
     model.predict(X)
     assert read

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from thresher._version import __version__
 from thresher.atomic import written_whole
@@ -34,8 +33,7 @@ from thresher.errors import ModelFileError, ParameterError
 from thresher.file_format import (
     RepeatedEntryError,
     check_format,
-    description_of,
-    opened_tensors,
+    from_json,
     writer_of,
 )
 from thresher.losses import LOSSES
@@ -46,12 +44,12 @@ from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 from thresher.model.name_arrays import NameArrays
 from thresher.model.state import LearnerState
-from thresher.model.tensor_file import parts, raw
+from thresher.model.tensor_file import TensorFile, TensorFileError, parts, raw
 
 FORMAT, WITHOUT_STATE = 3, 2
 _KEY = "thresher"  # the only metadata entry: several would be written in random order
 _LEARNER = "learner_"  # begins the names of tensors of the learner's state
-_STATE_TYPES = {"U8": 1, "I64": 8, "U64": 8}  # bytes of each number
+_STATE_TYPES = (np.uint8, np.int64, np.uint64)
 _TENSORS = {
     "indptr": np.int64,
     "indices": np.uint64,
@@ -138,10 +136,10 @@ class StateInFile(LearnerState):
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Read and verify the arrays."""
         try:
-            with opened_tensors(self.path) as file:
-                names = sorted(name for name in file.keys() if name.startswith(_LEARNER))  # noqa: SIM118
-                found = {name: file.get_tensor(name) for name in names}
-        except (OSError, SafetensorError) as error:
+            with TensorFile(self.path) as file:
+                names = sorted(name for name in file.places if name.startswith(_LEARNER))
+                found = {name: file.array(name) for name in names}
+        except (OSError, ValueError) as error:
             raise ModelFileError(f"{self.path}: cannot be read again ({error})") from error
         if _digest(found, names) != self.checksum:
             raise ModelFileError(
@@ -166,7 +164,7 @@ def read(path: str | PathLike[str]) -> Model:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
-    except SafetensorError as error:
+    except TensorFileError as error:
         raise ModelFileError(f"{path}: not a model, or cut short ({error})") from error
     except RecursionError as error:
         raise ModelFileError(f"{path}: damaged: its description cannot be read") from error
@@ -175,12 +173,12 @@ def read(path: str | PathLike[str]) -> Model:
 
 
 def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    with opened_tensors(path) as file:
-        text = (file.metadata() or {}).get(_KEY)
+    with TensorFile(path) as file:
+        text = file.metadata.get(_KEY)
         if text is None:
             raise ModelFileError(f"{path}: a safetensors file, but not a Thresher model")
         try:
-            about = description_of(path, text)
+            about = from_json(text)
         except RepeatedEntryError:
             raise
         except ValueError as error:  # not JSON, or a number of thousands of digits
@@ -188,29 +186,24 @@ def _parts(path: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         if not isinstance(about, dict):
             raise ModelFileError(f"{path}: damaged: its description cannot be read")
         check_format(path, about, FORMAT, ModelFileError)
-        learner = {name for name in file.keys() if name.startswith(_LEARNER)}  # noqa: SIM118
+        learner = {name for name in file.places if name.startswith(_LEARNER)}
         _check_state(file, learner, about)
-        names = set(file.keys()) - learner
+        names = set(file.places) - learner
         rest = names - MORE_TENSORS if set(EVIDENCE) <= names else names
         known = [{*_TENSORS, *a, *b} for a in ((), name_tensors.TENSORS) for b in ((), EVIDENCE)]
         if rest not in known:
             raise ModelFileError(f"{path}: damaged: tensors of a model are missing")
-        try:
-            return {name: file.get_tensor(name) for name in sorted(names)}, about
-        except (AttributeError, TypeError) as error:  # a number type that NumPy does not have
-            raise ModelFileError(f"{path}: damaged: {error}") from error
+        return {name: file.array(name) for name in sorted(names)}, about
 
 
-def _check_state(file: Any, names: Iterable[str], about: Mapping[str, Any]) -> None:
+def _check_state(file: TensorFile, names: Iterable[str], about: Mapping[str, Any]) -> None:
     """Raise ValueError if the learner's state is not described; only its header is read."""
-    size = 0
-    for name in names:
-        part = file.get_slice(name)
-        if part.get_dtype() not in _STATE_TYPES or len(part.get_shape()) != 1:
-            raise ValueError("the learner's state has a wrong type or shape")
-        size += _STATE_TYPES[part.get_dtype()] * part.get_shape()[0]
+    places = [file.places[name] for name in names]
+    if any(place.kind not in _STATE_TYPES or len(place.shape) != 1 for place in places):
+        raise ValueError("the learner's state has a wrong type or shape")
+    size = sum(place.nbytes for place in places)
     kept = about.get("learner")
-    if kept is None and not names:
+    if kept is None and not places:
         return
     if not isinstance(kept, dict) or set(kept) != {"bytes", "checksum"} or kept["bytes"] != size:
         raise ValueError("the learner's state does not match its description")

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
@@ -26,11 +25,11 @@ from thresher.errors import ModelFileError
 from thresher.file_format import (
     RepeatedEntryError,
     check_format,
-    description_of,
-    opened_tensors,
+    from_json,
     writer_of,
 )
 from thresher.model import name_tensors
+from thresher.model.tensor_file import TensorFile, TensorFileError
 from thresher.training.observer import Observer
 
 FORMAT = 1
@@ -159,10 +158,10 @@ def remove(path: str | PathLike[str], observer: Observer, *results: str | None) 
         observer.warn(f"the checkpoint {os.fspath(path)} could not be removed: {error.strerror}")
 
 
-def _names(file: Any) -> dict[int, bytes] | None:
-    if not set(name_tensors.TENSORS) <= set(file.keys()):
+def _names(file: TensorFile) -> dict[int, bytes] | None:
+    if not set(name_tensors.TENSORS) <= set(file.places):
         return None
-    return name_tensors.from_tensors({name: file.get_tensor(name) for name in name_tensors.TENSORS})
+    return name_tensors.from_tensors({name: file.array(name) for name in name_tensors.TENSORS})
 
 
 def read(path: str | PathLike[str]) -> TrainingCheckpoint:
@@ -172,16 +171,16 @@ def read(path: str | PathLike[str]) -> TrainingCheckpoint:
     """
     path = os.fspath(path)
     try:
-        with opened_tensors(path) as file:
-            text = (file.metadata() or {}).get(_KEY)
+        with TensorFile(path) as file:
+            text = file.metadata.get(_KEY)
             if text is None:
                 raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")
-            about = description_of(path, text)
+            about = from_json(text)
             check_format(path, about, FORMAT, ModelFileError)
             checkpoint = TrainingCheckpoint(
                 about["about"],
-                [file.get_tensor(f"state{i}").tobytes() for i in range(about["states"])],
-                [file.get_tensor(f"best{i}").tobytes() for i in range(about["best"])],
+                [file.array(f"state{i}").tobytes() for i in range(about["states"])],
+                [file.array(f"best{i}").tobytes() for i in range(about["best"])],
                 _names(file),
                 writer_of(about),
             )
@@ -190,7 +189,7 @@ def read(path: str | PathLike[str]) -> TrainingCheckpoint:
         raise
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error})") from error
-    except SafetensorError as error:
+    except TensorFileError as error:
         raise ModelFileError(f"{path}: not a checkpoint, or cut short ({error})") from error
     except RepeatedEntryError as error:
         raise ModelFileError(f"{path}: damaged: {error}") from error

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from safetensors import SafetensorError
-
 from thresher.cli.commands.predict import reading_of
 from thresher.cli.render.output import show, show_lines
 from thresher.cli.render.reading_progress import ReadingProgress
@@ -20,8 +18,9 @@ from thresher.data.source import Source
 from thresher.errors import ParameterError
 from thresher.evaluation import Evaluation, ModelComparison
 from thresher.evaluation import evaluate as evaluate_model
-from thresher.file_format import opened_tensors
+from thresher.file_format import RepeatedEntryError
 from thresher.model.model import Model, load
+from thresher.model.tensor_file import TensorFile
 
 _SUFFIX = ".thresher"
 
@@ -101,9 +100,11 @@ def _is_model(path: str) -> bool:
     if path == STANDARD_INPUT or not os.path.isfile(path):
         return False
     try:
-        with opened_tensors(path) as file:
-            return "thresher" in (file.metadata() or {})
-    except (OSError, SafetensorError):
+        with TensorFile(path) as file:
+            return "thresher" in file.metadata
+    except RepeatedEntryError:
+        return True  # `load` says what is wrong
+    except (OSError, ValueError):
         return False
 
 
