@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from support.changing_files import Once, replaced, rewritten, write_rows
-from thresher import DataError, FTRLClassifier, OnePassSearchCV, scan
+from thresher import DataError, FeatureDiscovery, FTRLClassifier, OnePassSearchCV, scan
 from thresher.data.writing import write
 
 ROWS = 30_000  # several blocks
 CHANGED = r"rows\.vw: the input has changed"
+TABLE_CHANGED = r"rows\.\S+: the input has changed"
 
 
 @pytest.fixture
@@ -71,3 +72,47 @@ def test_a_refit_whose_file_changes_after_training(path, change):
         rule.fit(scan(path), observer=observer)
     assert observer.done
     assert not hasattr(rule, "model_")
+
+
+class TestTables:
+    """A later reading of a table may ask for other kinds and another type of numbers."""
+
+    @pytest.fixture(params=["csv", "parquet", "arrow"])
+    def table(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+        """A table of some blocks."""
+        file = tmp_path / f"rows.{request.param}"
+        write_rows(file, ROWS)
+        return file
+
+    @pytest.mark.parametrize("change", [replaced, rewritten])
+    def test_a_refit(self, table, change):
+        rule = FTRLClassifier(store="hashed", passes=1, target_nnz=5, refit=True, shuffle=False)
+        observer = Once(lambda: change(table, ROWS, 1))
+        with pytest.raises(DataError, match=TABLE_CHANGED):
+            rule.fit(scan(table), observer=observer)
+        assert observer.done
+
+    def test_a_reading_with_kinds_and_narrow_numbers(self, table):
+        source = scan(table)
+        before = [block.labels.tolist() for block in source.blocks(dtype="float64")]
+        kinds = source.kinds
+        again = [block.labels.tolist() for block in source.blocks(dtype="float32", kinds=kinds)]
+        assert again == before
+        replaced(table, ROWS, 1)
+        with pytest.raises(DataError, match=TABLE_CHANGED):
+            list(source.blocks(dtype="float32", kinds=kinds))
+
+    def test_a_search(self, table):
+        source = scan(table)
+        source.labels()
+        replaced(table, ROWS, 1)
+        search = OnePassSearchCV(FTRLClassifier(store="hashed"), {"l1": [0.1, 1.0]}, cv=2)
+        with pytest.raises(DataError, match=TABLE_CHANGED):
+            search.fit(source)
+
+    def test_a_discovery_in_one_reading(self, table):
+        source = scan(table)
+        source.labels()
+        replaced(table, ROWS, 1)
+        with pytest.raises(DataError, match=TABLE_CHANGED):
+            FeatureDiscovery(form="stream", random_state=0).fit(source)

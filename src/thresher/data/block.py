@@ -75,6 +75,8 @@ class Block:
     sets : pair of arrays, optional
         Any number of labels per row that are strings: where each row's labels begin, and the
         labels; `native` has no labels then.
+    cells : int
+        Digest of the cells of a table, before they are converted; 0 if it is not of a table.
     """
 
     native: _core.Block
@@ -85,6 +87,7 @@ class Block:
     raw: int = 0
     counted: int = 0
     sets: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    cells: int = 0
 
     @property
     def batch(self) -> _core.Batch:

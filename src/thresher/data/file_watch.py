@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 
 from thresher.data.block import Block
 from thresher.data.decompress import LONGEST_MAGIC, compression_of
@@ -40,7 +40,7 @@ class FileWatch:
         self.path, self.local, self.lines = path, local, lines
         self.size: int | None = None
         self._first: tuple[int, ...] | None = None  # the status when it was first opened
-        self._digests: dict[Hashable, InputDigests] = {}
+        self._digests: InputDigests | None = None  # of the first complete reading
 
     def end_at(self, size: int | None) -> None:
         """Read only as many bytes from now on, as the run that is resumed did.
@@ -52,13 +52,12 @@ class FileWatch:
         """
         if size != self.size:
             self.size = size
-            self._digests.clear()  # readings so far had more lines
+            self._digests = None  # readings so far had more lines
 
     def watched(
         self,
         read: Callable[[], Iterator[Block]],
         again: Callable[[], Iterator[Block]],
-        kind: Hashable,
         whole: bool,
     ) -> Iterator[Block]:
         """Yield the blocks of a reading; raise DataError if the file changes.
@@ -71,8 +70,6 @@ class FileWatch:
             Returns the blocks.
         again : callable
             Returns them once more, without effects such as counting bad lines.
-        kind : hashable
-            Readings of the same kind have blocks with the same digests.
         whole : bool
             Whether the reading begins at the beginning.
         """
@@ -80,14 +77,11 @@ class FileWatch:
         if self.size is None and before is not None:
             self.size, self._first = before[0] or None, before  # files of /proc have size 0
         self._check_growth(before)
-        known = next(iter(self._digests.values()), None) if whole else None
-        same = kind in self._digests
-        digests = InputDigests(_MOST)
-        if known is not None:
-            digests = self._digests[kind].again() if same else known.again(same=False)
+        known = self._digests if whole else None
+        digests = InputDigests(_MOST) if known is None else known.again()
         try:
             for block in read():
-                digests.add(block)
+                digests.add(block, cells=True)
                 yield block
         except InputError as error:  # for example a CSV file that is empty now
             if known is None or self._status() == self._first:
@@ -98,14 +92,14 @@ class FileWatch:
         digests.end()
         now = self._status()
         self._check_growth(now)
-        if now != before and now is not None and not (whole and same):
+        if now != before and now is not None and known is None:
             second = digests.again()
             for block in again():
-                second.add(block)
+                second.add(block, cells=True)
             second.end()
             self._check_size(now, digests)
-        if whole:
-            self._digests.setdefault(kind, digests)
+        if whole and known is None:
+            self._digests = digests
 
     def _check_size(self, status: tuple[int, ...], digests: InputDigests) -> None:
         """Raise DataError if the file is shorter than it was when it was first opened."""

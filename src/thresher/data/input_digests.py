@@ -48,32 +48,33 @@ class InputDigests:
         self.blocks, self.chain = 0, 0
         self.last = ("", 0)  # file and line after the last block
 
-    def again(self, same: bool = True) -> InputDigests:
-        """Return digests for one more pass over the input.
+    def again(self) -> InputDigests:
+        """Return digests for one more pass over the input."""
+        made = InputDigests(self.most)
+        made.computed = self.computed
+        made.entries, made.spacing, made.total = self.entries, self.spacing, self.total
+        return made
+
+    def add(self, block: Block, compare: bool = True, cells: bool = False) -> None:
+        """Add a block, and compare with the recorded value or record a new one.
+
+        Raises DataError if the digest differs from the recorded value.
 
         Parameters
         ----------
-        same : bool
-            Whether blocks have the same digests; if not, only their number and lines are compared.
-        """
-        made = InputDigests(self.most)
-        made.computed = self.computed
-        if same:
-            made.entries, made.spacing, made.total = self.entries, self.spacing, self.total
-        elif self.total is not None:
-            made.total = self.total._replace(chain=None)
-        return made
-
-    def add(self, block: Block, compare: bool = True) -> None:
-        """Add a block, and compare with the recorded value or record a new one.
-
-        `compare` is False if each pass reads the blocks in another order. Raises DataError if the
-        digest differs from the recorded value.
+        block : Block
+        compare : bool
+            False if each pass reads the blocks in another order.
+        cells : bool
+            Whether the digest of a block of a table is that of its cells, which is the same for
+            all types of numbers and kinds of columns. Checkpoints have the digests of rows.
         """
         self.blocks += 1
-        self.chain = _core.mix_keys(
-            self.chain, block.digest if self.computed else block.stored_digest
-        )
+        if cells and block.cells:
+            digest = block.cells
+        else:
+            digest = block.digest if self.computed else block.stored_digest
+        self.chain = _core.mix_keys(self.chain, digest)
         self.last = block.file, block.end.line
         if self.blocks % self.spacing or not compare:
             return

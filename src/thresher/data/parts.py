@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -166,13 +166,8 @@ class FilePart(Part):
         return self.watch.watched(
             lambda: self.blocks(number, after, reading, bad_lines, wanted),
             again,
-            self.digest_kind(wanted),
             whole=after is None,
         )
-
-    def digest_kind(self, wanted: BlockRequest) -> Hashable:
-        """Return what the digests of blocks depend on, besides the file."""
-        return None
 
     @property
     def size(self) -> int | None:

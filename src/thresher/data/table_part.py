@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from thresher.data.bad_lines import BadLines, BadRow
@@ -99,11 +99,6 @@ class TablePart(FilePart):
             return self.table.words
         labels = self.table.use(list(layout.names))[1]
         return layout.words(labels[0]) if len(labels) == 1 else ()
-
-    def digest_kind(self, wanted: BlockRequest) -> Hashable:
-        """Return what the digests of blocks depend on: rows have no digest of their bytes."""
-        kinds = None if wanted.kinds is None else tuple(sorted(wanted.kinds.items()))
-        return wanted.dtype, kinds, wanted.labelled
 
     def blocks(
         self,

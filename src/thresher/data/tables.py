@@ -39,6 +39,7 @@ from thresher.data.paths import can_reopen
 from thresher.data.read_options import ColumnKinds
 from thresher.data.spans import Span
 from thresher.data.table_columns import TableColumns
+from thresher.data.table_digest import digest_of_table
 from thresher.data.table_files import (
     TABLE_FORMATS,
     check_unique,
@@ -307,8 +308,8 @@ class TableSource:
         labelled: bool,
     ) -> Block:
         """Return the rows of a table; leave out bad rows and add them to `bad_rows`."""
-        path = self.file
         columns, labels = self.use(table.column_names)
+        cells = digest_of_table(table, columns.ignore)
         whole = not bad_rows
         while True:
             try:
@@ -320,17 +321,17 @@ class TableSource:
                 for i, row in enumerate(bad.rows.tolist()):
                     text = str(table.slice(row, 1).to_pylist()[0])
                     cause = bad.error(i)
-                    bad_rows.append(BadRow(path, int(lines[row]), str(cause), text, cause))
+                    bad_rows.append(BadRow(self.file, int(lines[row]), str(cause), text, cause))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)
                 table, lines = table.take(integers(keep)), lines[keep]
                 whole = False
             except ParameterError as error:
-                raise error.at(path) from None
+                raise error.at(self.file) from None
         whole = whole and (not len(lines) or lines[-1] - lines[0] == len(lines) - 1)
-        first = int(lines[0]) if len(lines) else 1
         words, sets = fields.pop("text_labels", None), fields.pop("text_sets", None)
-        native = _core.make_block(**fields, first_line=first)
-        return Block(native, path, end, words, None if whole else lines, sets=sets)
+        native = _core.make_block(**fields, first_line=int(lines[0]) if len(lines) else 1)
+        kept = None if whole else lines
+        return Block(native, self.file, end, words, kept, sets=sets, cells=cells)
 
     def _fields(
         self,
