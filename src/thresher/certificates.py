@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
 from thresher.losses import LOSSES, SELECTABLE_LOSSES
+from thresher.sparse_checks import refuse_malformed
 
 __all__ = [
     "Assumption", "Certificate", "generalisation_certificate", "loss_constants",
@@ -267,6 +268,7 @@ def mistake_certificate(
     >>> print(mistake_certificate(np.eye(2), [1, -1], [1, -1], eta=1.0, margin=0.0, l1=0.0))
     mistakes: at most 2 updates can ever happen on these 2 rows
     """
+    refuse_malformed(X)
     X, rows, at, values = checked(X)
     labels, w = np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64).ravel()
     if X.shape != (len(labels), len(w)) or not len(labels):

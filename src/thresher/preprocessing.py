@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher.atomic import all_or_nothing
 from thresher.errors import DataError, ParameterError
+from thresher.sparse_checks import refuse_malformed
 
 __all__ = ["UnitVarianceScaler"]
 
@@ -216,6 +217,7 @@ class UnitVarianceScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return X
 
     def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
+        refuse_malformed(X)
         return validate_data(
             self,
             X,

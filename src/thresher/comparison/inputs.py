@@ -14,6 +14,7 @@ from sklearn.utils import check_array, column_or_1d
 
 from thresher.errors import DataError, ParameterError, Words, setting
 from thresher.losses import CLASSIFIER_LOSSES, REGRESSOR_LOSSES, SELECTABLE_LOSSES
+from thresher.sparse_checks import refuse_malformed
 
 _TASKS = ("classification", "regression", None)
 _MANY = 20  # with more different whole numbers, labels may be meant as numbers, not classes
@@ -31,6 +32,7 @@ def checked(X: Any, y: Any, which: str) -> tuple[Any, NDArray[Any], list[str] | 
     """
     names = list(map(str, X.columns)) if hasattr(X, "columns") else None
     try:
+        refuse_malformed(X)
         rows = check_array(
             X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
         )

@@ -21,6 +21,7 @@ from thresher.estimators.streaming import StreamingEstimator
 from thresher.estimators.tasks import LinearClassifier, PartialClassifier
 from thresher.losses import LOSSES
 from thresher.model.links import label_probabilities
+from thresher.sparse_checks import refuse_malformed
 from thresher.training.fitted import FittedState
 from thresher.training.fitting import Specification
 
@@ -70,6 +71,7 @@ class MultilabelClassifier(LinearClassifier):
                 value=self.class_weight,
             )
         X, _ = self._validated(X, np.zeros(np.shape(y)[0]), reset)
+        refuse_malformed(y)
         name = {"input_name": "y", "estimator": self}
         Y = check_array(y, accept_sparse="csr", ensure_min_features=2, **name)
         check_consistent_length(X, Y)

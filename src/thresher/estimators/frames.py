@@ -36,6 +36,7 @@ from thresher.data.matrix_source import MatrixSource
 from thresher.data.missing import advice
 from thresher.data.read_options import ReadOptions
 from thresher.errors import InputError, ParameterError
+from thresher.sparse_checks import refuse_malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +80,7 @@ class FrameInput:
     """Mixin of estimators: checks of rows, which may be in a frame."""
 
     _layout: ClassVar[str]
+    _core_checks_rows: ClassVar[bool]
     task: ClassVar[Task]
     _fitted: FittedState
     _frame_options: tuple[ReadOptions, list[str]]  # of the frame with words to learn from
@@ -211,6 +213,7 @@ class FrameInput:
         }
         if not is_frame(X):
             refuse_texts(X)
+            refuse_malformed(X, rows_checked=not reset or self._core_checks_rows)
             with _long_words_cut():
                 return validate_data(self, X, **options)
         names = columns_of(X)

@@ -53,6 +53,7 @@ class LinearEstimator(FrameInput, OneRowPrediction, Coefficients, BaseEstimator,
     rule: ClassVar[str]
     task: ClassVar[Task]
     _layout: ClassVar[str] = "csr"  # format of sparse rows for training
+    _core_checks_rows: ClassVar[bool] = False  # whether training gives CSR rows to the core only
 
     # set by fitting
     history_: list[Progress]

@@ -32,6 +32,7 @@ class StreamingEstimator(MatrixRowLearning):
     Pending shrink events of the learners are applied in everything they return.
     """
 
+    _core_checks_rows = True
     _learns_on: bool = False  # whether the last training was a partial_fit or learn_one
 
     # ---- fitting -------------------------------------------------------------------------------

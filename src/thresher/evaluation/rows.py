@@ -29,6 +29,7 @@ from thresher.data.unseen_labels import UnseenLabels, class_numbers
 from thresher.errors import DataError, DataWarning, ParameterError
 from thresher.evaluation.metric import listed
 from thresher.losses import LOSSES
+from thresher.sparse_checks import refuse_malformed
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
@@ -156,6 +157,7 @@ class RowReader:
     def of_memory(self, X: Any, y: Any, weights: Any) -> Iterator[list[Rows]]:
         """Yield rows in memory."""
         model = self.models[0]
+        refuse_malformed(X)
         X = X.tocsr() if is_sparse(X) else X
         y, sizes = _labels_in_memory(model, y)
         held, labels = LabelArray(y), self.labels

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.data import checked, summed
 from thresher.errors import ParameterError
+from thresher.sparse_checks import refuse_malformed
 
 _HUGE, _TINY = 1e6, 1e-6  # if the largest absolute value is outside, usual rates do not work
 
@@ -90,6 +91,7 @@ def dynamic_range(X: Any, names: Sequence[str] | None = None, factor: float = 1e
     column 2 'salary' is 1.5e+07 times larger than the median column: scale it ...
     """
     names = getattr(X, "columns", None) if names is None else names
+    refuse_malformed(X)
     X, _, at, values = checked(X)
     n, width = X.shape
     if names is not None and len(names) != width:

@@ -14,6 +14,7 @@ from thresher.errors import ParameterError
 from thresher.health.columns import seen
 from thresher.health.spectra import extremes
 from thresher.losses import LOSSES, canonical_loss
+from thresher.sparse_checks import refuse_malformed
 
 _ROUNDING = 1e-9  # a radius this far below 1 counts as 1
 
@@ -68,6 +69,7 @@ def spectral_radius(
     >>> print(spectral_radius([[1.0, 1.0]], eta=0.5))
     spectral radius 1: gradient descent converges at this step, except in the null space of X
     """
+    refuse_malformed(X)
     X, _, at, values = checked(X)
     if not 0 < eta < math.inf:
         raise ParameterError(parameter="eta", value=eta, allowed="a finite number > 0")
@@ -130,6 +132,7 @@ def safe_step(
     >>> print(safe_step([[3.0, 0.0], [0.0, 1.0]], loss="squared"))
     safe step for squared loss: 0.1111 per row, 0.1111 for all rows at once
     """
+    refuse_malformed(X)
     X, rows, at, values = checked(X)
     loss = canonical_loss(loss)
     if loss not in LOSSES:

@@ -27,6 +27,7 @@ from thresher.overview.gather_tables import gather_frame, gather_tables
 from thresher.overview.limits import Limits
 from thresher.overview.sniff import Sniffed, sniff
 from thresher.overview.suggestion import Suggestion, suggest
+from thresher.sparse_checks import refuse_malformed
 
 __all__ = ["Look", "look"]
 
@@ -192,6 +193,7 @@ def look(
     elif _is_frame(data):
         facts = gather_frame(_table_of(data), _kind_of(data), label, y, limits)
     elif is_sparse(data) or hasattr(data, "shape") or _is_rows(data):
+        refuse_malformed(data)
         X = data if is_sparse(data) else np.asarray(data)
         if X.ndim != 2:
             raise ParameterError(parameter="data", value=X.shape, allowed="of two dimensions")

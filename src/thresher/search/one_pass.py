@@ -13,7 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
-from sklearn.utils.validation import _check_method_params, _num_samples, indexable
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from thresher.atomic import all_or_nothing
 from thresher.data import is_source
@@ -253,7 +253,7 @@ class OnePassSearchCV(BaseSearchCV):  # type: ignore[misc]
         if isinstance(self.cv, str):
             raise ParameterError("cv='progressive' is only for sources (thresher.scan), not rows")
         scorers, refit_metric = self._get_scorers()
-        X, y = indexable(X, y)
+        X, y = PipelineRows.checked(X, y)
         given = fit_params_of(self.estimator, params)
         routed = self._get_routed_params_for_fit(_check_method_params(X, params=given.routed))
         task = last_step(self.estimator).task

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _check_method_params, _num_samples, indexable
 
 from thresher.data import is_sparse
 from thresher.errors import ParameterError, setting
 from thresher.search.grid import GridPoint, check_estimator, combinations, point_of, points_of
+from thresher.sparse_checks import refuse_malformed
 from thresher.training.run_options import RunOptions
 
 _ALONE = 64  # rows that are also transformed without the others
@@ -205,6 +206,12 @@ class PipelineRows:
     weights: Any = None
     params: Mapping[str, Any] = field(default_factory=dict)
 
+    @staticmethod
+    def checked(X: Any, y: Any) -> tuple[Any, Any]:
+        """Return rows and labels, of which some can be taken; sparse matrices become CSR."""
+        refuse_malformed(X)
+        return tuple(indexable(X, y))
+
     def part(self, rows: Any) -> PipelineRows:
         """Return some rows."""
         return PipelineRows(
@@ -218,6 +225,7 @@ class PipelineRows:
         """Fit transformers to the rows, and return the transformed rows."""
         if transformers is None:
             return self.X
+        refuse_malformed(self.X)
         return transformers.fit_transform(self.X, self.y, **self.params)
 
     def transformed(self, transformers: Pipeline | None) -> Any:

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher.sparse_checks import refuse_malformed
 from thresher.stability.halves import columns_of
 
 
@@ -46,6 +47,7 @@ class RefitMixin:
                 f"{self.n_selected_mean_:.3g} features on average"
             )
         check_is_fitted(self, "estimator_")
+        refuse_malformed(X)
         X = validate_data(
             self,
             X,

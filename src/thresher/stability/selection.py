@@ -19,6 +19,7 @@ from thresher.atomic import all_or_nothing
 from thresher.errors import ParameterError
 from thresher.model.density import column_counts
 from thresher.progress.verbose import StatusLine
+from thresher.sparse_checks import refuse_malformed
 from thresher.stability.halves import SelectionCounts, columns_of, count_supports, fit_pair, seeded
 from thresher.stability.lane_fits import checked_lanes
 from thresher.stability.refitted import RefitMixin
@@ -215,6 +216,7 @@ class StabilitySelection(RefitMixin, PairSelector, MetaEstimatorMixin, BaseEstim
 
     def _fit(self, X: Any, y: Any, line: StatusLine) -> None:
         settings = self._checked_settings()
+        refuse_malformed(X)
         X, y = validate_data(
             self,
             X,

@@ -22,6 +22,7 @@ from thresher.model.density import column_counts
 from thresher.progress.verbose import StatusLine
 from thresher.search.grid import GridPoint, check_single_labels
 from thresher.search.model_groups import checked_limit
+from thresher.sparse_checks import refuse_malformed
 from thresher.stability.halves import SelectionCounts, count_supports, seeded
 from thresher.stability.lane_fits import HalfMembership, HalfModels, checked_lanes
 from thresher.stability.null_outputs import NullLabels
@@ -255,6 +256,7 @@ class StreamingStabilitySelection(PairSelector, MetaEstimatorMixin, BaseEstimato
     def _rows(self, X: Any, y: Any) -> MatrixSource:
         """Check rows in memory; return them as a source."""
         classifies = is_classifier(self.estimator)
+        refuse_malformed(X, rows_checked=True)
         X, y = validate_data(
             self,
             X,

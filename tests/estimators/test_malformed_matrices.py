@@ -1,0 +1,163 @@
+"""Sparse matrices whose arrays point outside of them: an error, not a crash in SciPy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+
+import thresher
+from thresher import DataError
+from thresher.sparse_checks import refuse_malformed
+
+ROWS, COLUMNS = 60, 12
+Y = np.arange(ROWS) % 2
+
+# What takes a matrix; each runs in a process of its own, which a crash would end.
+TAKES = """
+from thresher import *
+from thresher import certificates, health
+import numpy as np, scipy.sparse as sp, sys, warnings
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+sys.path.insert(0, sys.argv[1])
+from test_malformed_matrices import ROWS, Y, malformed, whole
+warnings.simplefilter("ignore")
+fitted = FTRLClassifier(random_state=0).fit(whole(), Y)
+scaler = UnitVarianceScaler().fit(whole())
+grid = {"l1": [0.1, 1.0]}
+pipeline = make_pipeline(TfidfTransformer(), FTRLClassifier())
+takes = {
+    "coordinate": lambda X: CoordinateDescentClassifier().fit(X, Y),
+    "race": lambda X: SparseClassifier().fit(X, Y),
+    "race of numbers": lambda X: SparseRegressor().fit(X, Y),
+    "hard threshold": lambda X: HardThresholdRegressor(n_nonzero=2).fit(X, Y),
+    "stabilized": lambda X: StabilizedClassifier().fit(X, Y),
+    "ftrl": lambda X: FTRLClassifier().fit(X, Y),
+    "ftrl, partly": lambda X: FTRLClassifier().partial_fit(X, Y, classes=[0, 1]),
+    "one-pass": lambda X: OnePassClassifier().fit(X, Y),
+    "label sets": lambda X: FTRLClassifier().fit(whole(), X),
+    "predict": lambda X: fitted.predict(X),
+    "scaler": lambda X: UnitVarianceScaler().fit(X),
+    "scale": lambda X: scaler.transform(X),
+    "selection": lambda X: StabilitySelection(FTRLClassifier()).fit(X, Y),
+    "selection of a stream": lambda X: StreamingStabilitySelection(FTRLClassifier()).fit(X, Y),
+    "path": lambda X: SparsityPath(FTRLClassifier()).fit(X, Y),
+    "path of a pipeline": lambda X: SparsityPath(pipeline).fit(X, Y),
+    "search": lambda X: OnePassSearchCV(FTRLClassifier(), grid).fit(X, Y),
+    "search of a pipeline": lambda X: OnePassSearchCV(
+        pipeline, {"ftrlclassifier__l1": [0.1, 1.0]}).fit(X, Y),
+    "compare": lambda X: compare(X, Y),
+    "evaluate": lambda X: evaluate(fitted, X, Y),
+    "look": lambda X: look(X),
+    "safe step": lambda X: health.safe_step(X, loss="logistic"),
+    "dynamic range": lambda X: health.dynamic_range(X),
+}
+for name, take in takes.items():
+    for kind in ("csr", "csc", "coo"):
+        for harm in ("far", "negative", "starts"):
+            print(name, kind, harm, end=": ", flush=True)
+            try:
+                take(malformed(kind, harm))
+            except DataError as error:
+                print("good" if "\\n" not in str(error) else error, flush=True)
+            except Exception as error:
+                print(type(error).__name__, error, flush=True)
+            else:
+                print("no error", flush=True)
+"""
+
+
+def whole(kind="csr"):
+    """Return a matrix with a value in every row and column."""
+    rows = np.repeat(np.arange(ROWS), 3)
+    columns = (np.arange(3 * ROWS) * 5) % COLUMNS
+    values = np.random.default_rng(0).random(3 * ROWS) + 0.5
+    return sp.csr_matrix((values, (rows, columns)), shape=(ROWS, COLUMNS)).asformat(kind)
+
+
+def malformed(kind, harm):
+    """Return the matrix with one number that is wrong."""
+    X = whole(kind)
+    numbers, others = (X.col, X.row) if kind == "coo" else (X.indices, X.indptr)
+    if harm == "far":
+        numbers[5] = 10**6
+    elif harm == "negative":
+        numbers[5] = -3
+    else:
+        others[5] = 10**6
+    return X
+
+
+def test_all_that_take_a_matrix_refuse_a_malformed_one(tmp_path):
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", TAKES, here]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if not line.endswith(": good")] == []
+    assert done.returncode == 0, done.stderr
+    assert lines
+    assert len(lines) % 9 == 0
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
+def test_a_good_matrix_passes_and_does_not_change(kind):
+    X = whole(kind)
+    refuse_malformed(X)
+    assert (whole(kind) != X).nnz == 0
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_the_error_names_the_first_place(index):
+    X = whole()
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    X.indices[7] = COLUMNS
+    with pytest.raises(DataError, match=r"^row 2: feature number 12 is outside 0\.\.11$"):
+        refuse_malformed(X)
+    X = whole("csc")
+    X.indices = X.indices.astype(index)
+    X.indices[0] = -1
+    with pytest.raises(DataError, match=r"^feature 0: row number -1 is outside 0\.\.59$"):
+        refuse_malformed(X)
+    X = whole("coo")
+    X.row = X.row.astype(index)
+    X.row[4] = ROWS
+    with pytest.raises(DataError, match=r"^value 4: row number 60 is outside 0\.\.59$"):
+        refuse_malformed(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X: X.indptr.__setitem__(0, 1), "row 0: row starts must not decrease"),
+        (lambda X: X.indptr.__setitem__(3, 0), "row 2: row starts must not decrease"),
+        (lambda X: X.indptr.__setitem__(-1, 999), "row starts end at 999, and there are 180"),
+        (lambda X: setattr(X, "indptr", X.indptr[:-1]), "expected 61 row starts; found 60"),
+        (lambda X: setattr(X, "data", X.data[:50]), "180 indices and 50 values"),
+    ],
+)
+def test_all_arrays_are_checked(change, words):
+    X = whole()
+    change(X)
+    with pytest.raises(DataError, match=words):
+        refuse_malformed(X)
+    refuse_malformed(X, rows_checked=True)  # the core checks it
+
+
+def test_numbers_that_no_row_has_do_not_count():
+    X = whole()
+    X.indices, X.data = np.append(X.indices, 10**6), np.append(X.data, 1.0)
+    refuse_malformed(X)
+    refuse_malformed(sp.csr_matrix((0, 3)))
+    refuse_malformed(sp.csr_matrix((3, 0)))
+
+
+def test_the_first_rows_of_a_pipeline_are_checked_too():
+    pipeline = make_pipeline(TfidfTransformer(), thresher.FTRLClassifier())
+    search = thresher.OnePassSearchCV(pipeline, {"ftrlclassifier__l1": [0.1, 1.0]})
+    with pytest.raises(DataError, match="feature number 1000000 is outside"):
+        search.fit(malformed("csr", "far"), Y)
