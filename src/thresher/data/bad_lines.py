@@ -6,6 +6,7 @@ input                       error
 text (svmlight, VW)         ``FILE:LINE:COLUMN: REASON``
 cell of a table             ``FILE:LINE: column 'NAME': REASON``
 CSV line of wrong length    ``FILE:LINE: expected 3 cells, found 2``
+CSV line with an open quote ``FILE:LINE: a quote is never closed``
 ==========================  =================================================================
 
 LINE counts from 1; in a Parquet or Arrow file it is the row. The reasons for text come from the
@@ -224,10 +225,10 @@ class BadLines:
 
 
 class RaggedLines:
-    """Lines of a CSV file with too many or too few cells, which are not in any table.
+    """Lines of a CSV file with too many or too few cells, or a quote that is never closed.
 
-    The reader finds them ahead of the rows that are used; `take` returns those that rows have
-    reached.
+    They are in no table. The reader finds them ahead of the rows that are used; `take` returns
+    those that rows have reached.
 
     Parameters
     ----------
@@ -242,9 +243,10 @@ class RaggedLines:
         self._ahead: deque[BadRow] = deque()
         self._taken = 0
 
-    def add(self, line: int, what: str, text: str) -> None:
+    def add(self, line: int, what: str | InputError, text: str) -> None:
         """Add a line that the reader found."""
-        self._ahead.append(BadRow(self.path, line, what, text))
+        cause = what if isinstance(what, InputError) else None
+        self._ahead.append(BadRow(self.path, line, str(what), text, cause))
 
     def lines(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the line of each of the next rows, given by their numbers from 0."""

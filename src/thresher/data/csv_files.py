@@ -16,6 +16,7 @@ from thresher.data.bad_lines import BadRow
 from thresher.data.byte_stream import BinaryStream
 from thresher.data.columns import arrow, integers, single
 from thresher.data.csv_layout import TAG, CsvLayout
+from thresher.data.open_quotes import EndRow, RowsAndEnd, open_quote
 from thresher.data.open_streams import open_bytes
 from thresher.data.table_files import cut
 from thresher.errors import InputError, setting
@@ -26,8 +27,11 @@ _BLOCK = 1 << 18  # bytes per read, and the longest row; reading takes 50 MiB (8
 _WAIT = 0.1  # seconds between two calls of `waiting`
 LINE = "line"  # the only column of a file of fastText, before it is split
 
-OnRagged = Callable[[int, str, str], None]
-"""Called with number, error and text of a CSV line with more or fewer cells than the first line."""
+OnRagged = Callable[[int, str | InputError, str], None]
+"""Called with number, error and text of a CSV line with more or fewer cells than the first line.
+
+Also of a line with a quote that is never closed.
+"""
 
 
 def read_csv(
@@ -48,7 +52,8 @@ def read_csv(
         Rows per table.
     layout : CsvLayout
     on_ragged : callable
-        Called for each line with too many or too few cells, before the rows after it are yielded.
+        Called for each line with too many or too few cells, before the rows after it are yielded,
+        and for a line with a quote that is never closed.
     on_read : callable
         Called with the number of bytes read so far.
     waiting : callable, optional
@@ -95,12 +100,29 @@ def _tables(
     pa = arrow("reading CSV")
     import pyarrow.csv as csv
 
+    names = (LINE,) if layout.tagged else layout.names
+    names = layout.heads if layout.header else names
+    end, left_out = EndRow(layout, len(names)), 0
+
     def report(row: Any) -> str:
-        what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
-        on_ragged(row.number, what, row.text)
+        nonlocal left_out
+        if not end.is_text(row.text):
+            text = end.text_before(row.text)
+            what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
+            on_ragged(row.number, what if text is None else open_quote(text), text or row.text)
+            left_out += 1
         return "skip"
 
-    names = (LINE,) if layout.tagged else layout.names
+    def without_open_row(batches: Any) -> Iterator[Any]:
+        count = 2 if layout.header else 1
+        for batch in batches:
+            count += batch.num_rows
+            text = end.row_before(batch)
+            if text is not None:
+                on_ragged(count - 1 + left_out, open_quote(text), text)
+                batch = batch.slice(0, batch.num_rows - 1)
+            yield batch
+
     options = {
         "read_options": csv.ReadOptions(
             use_threads=False,
@@ -115,16 +137,16 @@ def _tables(
             invalid_row_handler=report,
         ),
         "convert_options": csv.ConvertOptions(
-            column_types=dict.fromkeys(layout.heads if layout.header else names, pa.binary()),
+            column_types=dict.fromkeys(names, pa.binary()),
             strings_can_be_null=True,
             null_values=[""],
         ),
     }
     try:
         plain = _SingleSpaces(stream) if layout.delimiter == " " else stream
-        reads = _WholeReads(plain)
+        reads = _WholeReads(RowsAndEnd(plain, end, layout.encoding) if layout.quotes else plain)
         with csv.open_csv(reads, **options) as reader, _read_to_the_end(reads, reader):
-            for table in cut(reader, rows):
+            for table in cut(without_open_row(reader), rows):
                 yield split_tags(table) if layout.tagged else table.rename_columns(layout.names)
     except pa.ArrowInvalid as error:
         raise _explained(path, layout, str(error)) from error

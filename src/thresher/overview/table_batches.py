@@ -17,6 +17,7 @@ from typing import Any
 from thresher.data.columns import arrow
 from thresher.data.csv_files import LINE, split_tags
 from thresher.data.csv_layout import CsvLayout
+from thresher.data.open_quotes import EndRow, RowsAndEnd
 from thresher.data.open_streams import open_bytes
 from thresher.data.spans import Span
 from thresher.data.table_files import read_tables
@@ -63,6 +64,10 @@ class BadLineCount:
         """Count a line."""
         self.lines += 1
         self.first = self.first or f"{place}: {what}"
+
+
+class _OpenQuoteError(Exception):
+    """A quote is never closed."""
 
 
 class _Utf8(io.RawIOBase):
@@ -152,9 +157,7 @@ def read_batches(
                 done += batch.num_rows
                 yield batch
             return
-        except DataError as error:
-            if "straddling" not in str(error) or not layout.quotes:
-                raise
+        except _OpenQuoteError:
             layout = replace(layout, quotes=False)
             bad.open_quotes = True
             bad.lines, bad.first, bad.nul, bad.undecodable = 0, "", 0, 0
@@ -171,15 +174,22 @@ def _csv(
     pa = arrow("reading CSV")
     from pyarrow import csv
 
+    names = [LINE] if layout.tagged else _unique(layout.names)
+    end, opened = EndRow(layout, len(names)), False
+
     def ragged(row: Any) -> str:
+        nonlocal opened
+        if row.text.endswith(end.text):
+            opened = opened or not end.is_text(row.text)
+            return "skip"
         what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
         bad.add(f"{file.path}:{row.number}" if row.number else file.path, what)
         return "skip"
 
-    names = [LINE] if layout.tagged else _unique(layout.names)
     with open_bytes(file.path) as stream:
         plain = _Utf8(stream, file.path, file.encoding or "utf-8", bad, layout.delimiter == " ")
-        text = io.BufferedReader(plain, _BLOCK)  # reads whole blocks: small batches are slow
+        rows = RowsAndEnd(plain, end, "utf-8") if layout.quotes else plain
+        text = io.BufferedReader(rows, _BLOCK)  # reads whole blocks: small batches are slow
         try:
             reader = csv.open_csv(
                 text,
@@ -204,6 +214,8 @@ def _csv(
             with reader:
                 cells = 0
                 for batch in reader:
+                    if opened or end.row_before(batch) is not None:
+                        raise _OpenQuoteError
                     for begin in range(0, batch.num_rows, BATCH_ROWS):
                         piece = batch.slice(begin, BATCH_ROWS)
                         # The reader reads ahead: count what the rows so far take. A cell has an
@@ -215,10 +227,14 @@ def _csv(
                             piece, done = piece.slice(done), max(done - piece.num_rows, 0)
                         if piece.num_rows:
                             yield _split(piece) if layout.tagged else piece
+                if opened:
+                    raise _OpenQuoteError
         except pa.ArrowInvalid as error:
             what = str(error)
             if "Empty CSV" in what:
                 return
+            if "straddling" in what and layout.quotes:
+                raise _OpenQuoteError from error
             raise DataError(f"{file.path}: {what}") from error
 
 
