@@ -27,6 +27,7 @@ from thresher.cli.options.serve import serve
 from thresher.cli.options.shell import completion, man
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
+from thresher.cli.render.output import ClosedOutputError, end_output, show
 
 app = typer.Typer(
     name="thresher",
@@ -78,15 +79,17 @@ def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
 
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
-    code = _exit_code_of_error()
-    gc.collect()  # close what the error has left open: threads may still read files
+    try:
+        code = _exit_code_of_error()
+        gc.collect()  # close what the error has left open: threads may still read files
+    finally:
+        end_output()
     raise SystemExit(code)
 
 
 def _exit_code_of_error() -> int:
     """Run the command line; return the exit code of an error, or exit."""
     from thresher.cli.render.errors import shell_message
-    from thresher.cli.render.output import show
     from thresher.cli.render.warning_sink import StrictError
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
@@ -97,8 +100,7 @@ def _exit_code_of_error() -> int:
     except ParameterError as error:
         show(shell_message(error), error=True)
         return 2
-    except BrokenPipeError:  # the reader of standard output has closed it
-        sys.stderr.close()
+    except (ClosedOutputError, BrokenPipeError):
         return 141  # the exit code of a program that SIGPIPE ended
     except KeyboardInterrupt:
         show("interrupted", error=True)

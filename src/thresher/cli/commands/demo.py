@@ -26,6 +26,14 @@ _DISCOVERY = 100_000  # rows that the discovery reads
 _FDR = 0.1
 
 
+class _Console(Console):
+    """A console that does not end the process if the reader of standard output has closed it."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error of the system, which is being handled."""
+        raise
+
+
 @dataclass
 class Stream:
     """Random rows as in text: the r-th most frequent of `features` features has frequency ~ 1/r.
@@ -80,7 +88,7 @@ def run(
     examples: int, features: int, relevant: int, seed: int, quiet: bool, html: str | None
 ) -> None:
     """Learn from the stream, find the relevant features, and print both results."""
-    console = Console(highlight=False)
+    console = _Console(highlight=False)
     stream = Stream(features, relevant, np.random.default_rng(seed))
     console.print(
         f"{examples:,} rows of about {_PER_ROW} features, out of {features:,}; "

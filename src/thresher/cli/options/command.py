@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import flush_output, output_of_command, show, show_lines
 
 # Of click, which newer versions of typer bring along.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -100,10 +100,16 @@ class Commands(TyperGroup):
             ctx.fail(f"no such command {args[0]}{near(args[0], known)}")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the words of the program; this may print help."""
+        with output_of_command():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the subcommand."""
         try:
-            return super().invoke(ctx)
+            with output_of_command():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             show("interrupted", error=True)
             raise typer.Exit(130) from None
@@ -119,6 +125,8 @@ class Commands(TyperGroup):
         except ClickError as error:
             show(error, error=True)
             code = 1
+        if not code:
+            flush_output()
         raise SystemExit(code or 0)
 
 
