@@ -7,7 +7,7 @@ import pytest
 
 from support.files import called, svmlight
 from support.syncs import of_folders, watched
-from thresher.training.checkpoint import remove
+from thresher.training.checkpoint import finish
 from thresher.training.observer import Observer
 
 
@@ -29,11 +29,23 @@ def test_a_result_that_may_not_be_on_the_disk(tmp_path, monkeypatch, code, kept)
     checkpoint.write_bytes(b"checkpoint")
     observer = Warned()
     found = watched(monkeypatch, of_folders(code))
-    remove(checkpoint, observer, str(model), None)
+    finish(checkpoint, observer, [str(model), None], keep=False)
     assert found == [str(model), str(model.parent)]
     assert checkpoint.exists() == kept
     assert len(observer.heard) == kept
     assert not kept or str(model.parent) in observer.heard[0]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_files_of_killed_processes_are_removed(tmp_path, keep):
+    """A process that is killed between naming a complete file and renaming it leaves that file."""
+    files = [tmp_path / name for name in ("model", "checkpoint")]
+    left = [tmp_path / f"{file.name}.{7:016x}.part" for file in files]
+    other = tmp_path / "other.part"
+    for file in (*files, *left, other):
+        file.write_bytes(b"content")
+    finish(files[1], Warned(), [str(files[0]), None], keep)
+    assert set(tmp_path.iterdir()) == {files[0], other, *files[1 : 1 + keep]}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.atomic import sync_file
+from thresher.atomic import clear_leftovers, sync_file
 from thresher.distributed.engine import manifest as manifests
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder, locked_folder
@@ -151,6 +151,9 @@ class ClusterFit:
         If that fails, or the files of the results are not on the disk, there is a warning, and the
         checkpoint stays.
         """
+        if self._folder_path is not None:
+            for result in results:
+                clear_leftovers(result)
         if self._folder_path is None or self.options.keep_checkpoint:
             return
         try:

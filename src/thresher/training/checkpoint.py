@@ -134,16 +134,30 @@ def check_replaceable(path: str | PathLike[str]) -> None:
             )
 
 
-def remove(path: str | PathLike[str], observer: Observer, *results: str | None) -> None:
-    """Remove the checkpoint of a run that is complete; warn if that is not possible.
+def finish(
+    path: str | PathLike[str], observer: Observer, results: Sequence[str | None], keep: bool
+) -> None:
+    """Remove the checkpoint of a run that is complete, and what processes left that were killed.
 
-    The checkpoint stays if the files of the results, which may be None, are not on the disk.
+    Parameters
+    ----------
+    path : path
+        The checkpoint.
+    observer : Observer
+        It is warned if the checkpoint cannot be removed.
+    results : sequence of str or None
+        The files of the results. The checkpoint stays if they are not on the disk.
+    keep : bool
+        Whether the checkpoint stays in any case.
     """
-    clear_leftovers(path)
+    files = [result for result in results if result is not None]
+    for file in (path, *files):
+        clear_leftovers(file)
+    if keep:
+        return
     try:
-        for result in results:
-            if result is not None:
-                sync_file(result)
+        for file in files:
+            sync_file(file)
     except OSError as error:
         observer.warn(
             f"the checkpoint {os.fspath(path)} is kept, as the results may not be on the disk: "

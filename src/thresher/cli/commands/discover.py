@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import DiscoverOptions
 from thresher.cli.options.values import bytes_of, classes_of, seconds_of
 from thresher.cli.render.discovery_progress import DiscoveryProgress
@@ -17,7 +16,7 @@ from thresher.data.scan import scan
 from thresher.data.source import Source
 from thresher.discovery import FeatureDiscovery
 from thresher.errors import InputError, LabelError, ParameterError
-from thresher.training.checkpoint import check_replaceable, remove
+from thresher.training.checkpoint import check_replaceable, finish
 from thresher.training.fitting import Specification
 from thresher.training.observer import Interrupted
 
@@ -67,11 +66,9 @@ def discover(options: DiscoverOptions) -> int:
     result.warn()
     result.write()
     if options.checkpoint is not None:
-        if options.keep_checkpoint or result.lacks_model:  # for --resume with a smaller --fdr
-            clear_leftovers(options.checkpoint)
-        else:
-            written = (*options.results.values(), quarantine_of(options.reading))
-            remove(options.checkpoint, observer, *written)
+        keep = options.keep_checkpoint or result.lacks_model  # for --resume with a smaller --fdr
+        written = (*options.results.values(), quarantine_of(options.reading))
+        finish(options.checkpoint, observer, written, keep)
     result.report()
     return 1 if result.lacks_model else 0
 

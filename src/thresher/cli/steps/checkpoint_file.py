@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from thresher.atomic import clear_leftovers
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
 from thresher.cli.render.output import show
 from thresher.cli.steps.check_outputs import quarantine_of
-from thresher.training.checkpoint import remove
+from thresher.training.checkpoint import finish
 from thresher.training.observer import Interrupted, Observer
 
 
@@ -49,8 +48,6 @@ def remove_checkpoint(options: TrainOptions, observer: Observer) -> None:
     observer : Observer
         It is warned if the file cannot be removed.
     """
-    if options.checkpoints and options.keep_checkpoint:
-        clear_leftovers(options.checkpoint_file)
-    elif options.checkpoints:
-        results = (options.model, options.html, quarantine_of(options.reading))
-        remove(options.checkpoint_file, observer, *results)
+    if options.checkpoints:
+        results = (options.model, options.html, options.cache, quarantine_of(options.reading))
+        finish(options.checkpoint_file, observer, results, options.keep_checkpoint)
