@@ -53,10 +53,8 @@ def test_an_edit_after_the_first_reading_is_an_error(cache, at):
             reader.block(2, "float64")
 
 
-def test_another_valid_cache_in_its_place_is_an_error(cache, tmp_path):
-    """All checksums are right; only the rows are those of another cache."""
-    path, reader = cache
-    other = tmp_path / "other.cache"
+def written_with_other_labels(other):
+    """Write a cache whose labels have other signs; return its bytes."""
     # The labels of the blocks are the only difference, so that all sizes are the same.
     blocks = [plain_block(ROWS, seed) for seed in SEEDS]
     swapped = [
@@ -66,14 +64,29 @@ def test_another_valid_cache_in_its_place_is_an_error(cache, tmp_path):
         )
         for block in blocks
     ]  # fmt: skip
-    written = write_cache(other, *swapped)
+    return write_cache(other, *swapped)
+
+
+def test_another_valid_cache_in_its_place_is_an_error(cache, tmp_path):
+    """All checksums are right; only the rows are those of another cache."""
+    path, reader = cache
+    written = written_with_other_labels(tmp_path / "other.cache")
     assert len(written) == path.stat().st_size
     overwrite(path, 0, written)
     with pytest.raises(_core.CacheError, match=r"block 0 .* has changed while the cache is in use"):
         reader.block(0, "float64")
-    assert (
-        _core.CacheReader(path).block(0, "float64").labels.tolist() == (-blocks[0].labels).tolist()
-    )
+    found = _core.CacheReader(path).block(0, "float64").labels
+    assert found.tolist() == (-plain_block(ROWS, 0).labels).tolist()
+
+
+def test_another_valid_cache_in_its_place_during_the_only_reading(cache, tmp_path):
+    path, _ = cache
+    written = written_with_other_labels(tmp_path / "other.cache")
+    blocks = scan(path).blocks()
+    next(blocks)
+    overwrite(path, 0, written)
+    with pytest.raises(_core.CacheError, match=r"block 0 .* has changed while the cache is in use"):
+        list(blocks)
 
 
 def test_a_block_that_was_read_does_not_change(cache):

@@ -73,7 +73,7 @@ class FileWatch:
         whole : bool
             Whether the reading begins at the beginning.
         """
-        before = self._status()
+        before = self.status()
         if self.size is None and before is not None:
             self.size, self._first = before[0] or None, before  # files of /proc have size 0
         self._check_growth(before)
@@ -84,13 +84,13 @@ class FileWatch:
                 digests.add(block, cells=True)
                 yield block
         except InputError as error:  # for example a CSV file that is empty now
-            if known is None or self._status() == self._first:
+            if known is None or self.status() == self._first:
                 raise
             raise DataError(
                 f"{self.path}: the input has changed since it was last read: {error}"
             ) from None
         digests.end()
-        now = self._status()
+        now = self.status()
         self._check_growth(now)
         if now != before and now is not None and known is None:
             second = digests.again()
@@ -110,7 +110,7 @@ class FileWatch:
                 f"and has {status[0]:,} now; what was after line {line:,} is missing"
             )
 
-    def _status(self) -> tuple[int, ...] | None:
+    def status(self) -> tuple[int, ...] | None:
         """Return what changes when the file is written to or replaced; None if it is not known."""
         if not self.local:
             return None
@@ -120,7 +120,17 @@ class FileWatch:
             return None
         if not stat.S_ISREG(found.st_mode):
             return None
-        return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+
+    def written_since(self, before: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        """Return the status if the same file has another one than before; else None.
+
+        If the path leads to another file now, an open file is still the one before.
+        """
+        now = self.status()
+        if now is None or before is None or now == before or now[-2:] != before[-2:]:
+            return None
+        return now
 
     def _check_growth(self, status: tuple[int, ...] | None) -> None:
         """Raise DataError if the file has grown since its last line was only partly written."""

@@ -196,6 +196,7 @@ class CachePart(FilePart):
         super().__init__(name, span)
         if not self.local:
             raise ParameterError(f"{name}: a cache must be a local file")
+        self._opened = self.watch.status()
         self.reader = _core.CacheReader(name)
         if span is None or span.size == self.reader.blocks:  # the sketch is of all blocks
             self.sketch = bytes(self.reader.sketch)
@@ -221,8 +222,25 @@ class CachePart(FilePart):
         bad_lines: BadLines,
         wanted: BlockRequest,
     ) -> Iterator[Block]:
-        """Yield `blocks`; the reader of the cache finds changes itself."""
-        return self.blocks(number, after, reading, bad_lines, wanted)
+        """Yield `blocks`; raise CacheError if the cache was written to.
+
+        The reader compares each block with its first reading. If the cache was written to, all
+        blocks are read again to compare, because some may have been read before and some after.
+        """
+        yield from self.blocks(number, after, reading, bad_lines, wanted)
+        now = self.watch.written_since(self._opened)
+        if now is not None:
+            self._compare_with_file(wanted)
+            self._opened = now
+
+    def _compare_with_file(self, wanted: BlockRequest) -> None:
+        """Raise CacheError if the file has other contents than those that were read."""
+        if _totals_of(_core.CacheReader(self.name)) != _totals_of(self.reader):
+            raise _core.CacheError(
+                f"{self.name}: the cache has changed while it is in use; create the cache again"
+            )
+        for at in range(self._blocks.begin, self._blocks.end):
+            self.reader.block(at, wanted.dtype, False)
 
     def blocks(
         self,
@@ -262,6 +280,12 @@ class CachePart(FilePart):
             return dict(json.loads(self.reader.about)["options"])
         except (ValueError, KeyError, TypeError):
             return {}
+
+
+def _totals_of(reader: _core.CacheReader) -> tuple[Any, ...]:
+    """Return what a cache stores besides its blocks."""
+    totals = reader.blocks, reader.rows, reader.nonzeros, reader.width, reader.named
+    return *totals, reader.file_bytes, reader.about, bytes(reader.sketch)
 
 
 class IteratorPart(Part):
