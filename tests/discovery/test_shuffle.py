@@ -8,6 +8,7 @@ import pytest
 import thresher
 from support.files import svmlight
 from thresher.data.shuffled import ShuffledSource
+from thresher.data.writing import write
 from thresher.discovery import FeatureDiscovery
 from thresher.discovery.inputs import labels_of_source, plan_of, shuffled_source
 from thresher.errors import ModelFileError, ParameterError, ReadOnceError
@@ -105,3 +106,23 @@ def test_what_cannot_be_shuffled(rows):
     pipe = thresher.scan(iter([(np.eye(4), np.array([0.0, 1.0, 0.0, 1.0]))]))
     with pytest.raises(ReadOnceError, match="can be read only once"):
         FeatureDiscovery(shuffle=True).fit(pipe)
+
+
+def test_a_cache_that_is_removed_during_the_run_is_still_shuffled(rows, tmp_path):
+    """Its size is that of the file that is open."""
+    path = tmp_path / "rows.cache"
+    write(thresher.scan(rows), str(path), "cache")
+    discovery, source = FeatureDiscovery(), thresher.scan(path)
+    plan = plan_of(discovery, source, labels_of_source(discovery, source, None))
+    path.unlink()
+    shuffled = shuffled_source(discovery, source, plan)
+    assert isinstance(shuffled, ShuffledSource)
+    assert sum(block.rows for block in shuffled.blocks()) == len(rows.read_text().splitlines())
+
+
+def test_a_file_that_grows_has_the_size_of_its_first_reading(rows):
+    source = thresher.scan(rows)
+    source.labels()
+    size = rows.stat().st_size
+    rows.write_text(rows.read_text() * 2)
+    assert source.parts[0].size == size

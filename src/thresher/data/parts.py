@@ -171,7 +171,9 @@ class FilePart(Part):
 
     @property
     def size(self) -> int | None:
-        """Bytes on disk of a local file."""
+        """Bytes of a local file that are read, or its bytes on disk if it was not read yet."""
+        if self.watch.size is not None:
+            return self.watch.size
         return os.path.getsize(self.name) if self.local and os.path.isfile(self.name) else None
 
     def facts(self) -> Any:
@@ -259,7 +261,7 @@ class CachePart(FilePart):
                 first + (at if places is None else int(places[at])), wanted.dtype, named
             )
             end = Position(number, at + 1, native.first_line + native.line_count - 1)
-            raw = (self.size or 0) * (at + 1) // count
+            raw = self.size * (at + 1) // count
             if places is not None and at + 1 < count:  # in stored order, the reader prefetches
                 self.reader.prefetch(first + int(places[at + 1]), wanted.dtype, named)
             yield Block(native, self.name, end, raw=raw, **worded(native, self._words))
@@ -269,10 +271,9 @@ class CachePart(FilePart):
         return () if self._words is None else tuple(self._words[:100].tolist())
 
     @property
-    def size(self) -> int | None:
-        """Bytes on disk; approximate for a span."""
-        whole = super().size
-        return None if whole is None else whole * self._blocks.size // max(self.reader.blocks, 1)
+    def size(self) -> int:
+        """Bytes on disk when it was opened; approximate for a span."""
+        return self.reader.file_bytes * self._blocks.size // max(self.reader.blocks, 1)
 
     def _options(self) -> dict[str, Any]:
         """Return the options with which the cached files were read."""
