@@ -5,6 +5,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -60,14 +61,61 @@ def test_a_signal_writes_a_checkpoint(tmp_path, number):
     assert model.read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_an_ignored_hangup_stays_ignored(tmp_path):
-    """This is how nohup starts a command."""
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_an_ignored_signal_stays_ignored(tmp_path, number):
+    """This is how nohup starts a command, and a shell without job control ``command &``."""
     model = tmp_path / "m.thresher"
-    process = started(model, ignored=[signal.SIGHUP])
-    process.send_signal(signal.SIGHUP)
+    process = started(model, ignored=[number])
+    process.send_signal(number)
     process.communicate(timeout=120)
     assert process.returncode == 0
     assert model.exists()
+
+
+# Gets a signal when the module of a command is imported: before any data are read.
+EARLY = """
+import importlib.abc, os, signal, sys
+number, ignored, words = int(sys.argv[1]), sys.argv[2] == "ignored", sys.argv[3:]
+
+class Sender(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "thresher.cli.commands." + words[0]:
+            os.kill(os.getpid(), number)
+
+if ignored:
+    signal.signal(number, signal.SIG_IGN)
+sys.meta_path.insert(0, Sender())
+sys.argv[1:] = words
+from thresher.cli import main
+main()
+"""
+WORDS = {
+    "train": ["train", "rows.svm", "-m", "m"],
+    "tune": ["tune", "rows.svm", "-m", "m", "--rule", "ftrl", "--grid", "l1=0.1,1"],
+    "discover": ["discover", "rows.svm", "--checkpoint", "c"],
+}
+
+
+def early(folder, name, number, kind):
+    command = [sys.executable, "-c", EARLY, str(int(number)), kind, *WORDS[name]]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_before_training(tmp_path, name, number):
+    svmlight(tmp_path / "rows.svm")
+    done = early(tmp_path, name, number, "default")
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_training_may_be_ignored(tmp_path, name, number):
+    svmlight(tmp_path / "rows.svm")
+    done = early(tmp_path, name, number, "ignored")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_closed_terminal_writes_a_checkpoint(tmp_path):

@@ -44,6 +44,7 @@ from thresher.cli.options.table_arguments import (
     Text,
     Weight,
 )
+from thresher.cli.steps.stop_signal import StopSignal
 
 SELECTION = "Selection"
 
@@ -230,6 +231,7 @@ def discover(
     --model can fit (all other files are written); 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
+    StopSignal()  # the imports may take seconds
     from thresher.cli.commands.discover import discover as run
 
     options = DiscoverOptions(

@@ -56,6 +56,7 @@ from thresher.cli.options.table_arguments import (
     Text,
     Weight,
 )
+from thresher.cli.steps.stop_signal import StopSignal
 from thresher.rules import RULES
 
 CLUSTER = "Several machines"
@@ -333,6 +334,7 @@ def train(
     Exit codes: 0 success; 1 bad data or model; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
+    StopSignal()  # the imports may take seconds
     from thresher.cli.commands.train import train as run
 
     options = TrainOptions(

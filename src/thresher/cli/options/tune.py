@@ -56,6 +56,7 @@ from thresher.cli.options.table_arguments import (
     Text,
     Weight,
 )
+from thresher.cli.steps.stop_signal import StopSignal
 from thresher.rules import RULES
 
 SEARCH = "Search"
@@ -218,6 +219,7 @@ def tune(
     Exit codes: 0 success; 1 bad data; 2 bad usage; 130 interrupted.
     """
     reading = reading_of(locals())
+    StopSignal()  # the imports may take seconds
     from thresher.cli.commands.tune import tune as run
 
     options = TuneOptions(

@@ -11,17 +11,16 @@ class StopSignal:
     """Ctrl-C, SIGTERM, or a terminal that was closed: the first one stops after the current block.
 
     A second one raises KeyboardInterrupt at once. So does the first one while `checked` is False,
-    that is, while no code checks `requested`. SIGHUP stays ignored if it is, as under nohup.
+    that is, while no code checks `requested`. A signal that is ignored stays ignored: nohup ignores
+    SIGHUP, and a shell without job control ignores SIGINT for ``command &``.
     """
 
     def __init__(self) -> None:
         self.requested = self.checked = False
         self._terminals = [number for number in (1, 2) if os.isatty(number)]
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
-        for number in numbers:
-            signal.signal(number, self._handle)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
