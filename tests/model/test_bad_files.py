@@ -133,7 +133,7 @@ def test_altered_descriptions(path: Path, change: dict[str, Any]) -> None:
         {"classes": ["a", "b", "c", "d"]}, {"classes": "abc"}, {"classes": [["a"], "b", "c"]},
         {"classes_dtype": "<U2000000000"}, {"classes_dtype": "i4,i4"}, {"classes_dtype": 3},
         {"parameters": []}, {"parameters": {"class_weight": {"a": "b"}}},
-        {"parameters": {"eta0": [1]}},
+        {"parameters": {"eta0": [1]}}, {"parameters": {"quantile": "half"}},
         {"certificates": [{"name": 1, "value": 2, "statement": "a"}]},
         {"certificates": [{"name": 1, "value": 2, "statement": "", "assumptions": []}]},
         {"certificates": [{"name": "", "value": 2, "statement": "", "assumptions": [[1, None]]}]},

@@ -100,6 +100,84 @@ def test_classes_must_differ(tmp_path, message, about):
         thresher.load(path)
 
 
+@pytest.mark.parametrize(
+    ("classes", "kind"),
+    [
+        ([1e9, 1.0, 2.0], "<f2"),  # NumPy warned of it
+        (["aa", "b", "c"], "<U1"),
+        (["a\0", "b", "c"], "<U2"),
+        ([0.5, 1, 2], "<i8"),
+        (["1", "2", "3"], "<i8"),
+        ([-1, 0, 1], "|u1"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_classes_are_of_their_type(tmp_path, classes, kind):
+    path = written(tmp_path / "m", classes=classes, classes_dtype=kind)
+    with pytest.raises(ModelFileError, match="m: damaged: "):
+        thresher.load(path)
+
+
+READING = {
+    "bits": [-1, 0, 41, 18.0, True, "18"],
+    "ngrams": [None, 0, 9, 2.0, True, "text"],
+    **{name: [None, -1, 2, "yes"] for name in ("zero_based", "multilabel")},
+    **{name: [-1, 2, "yes"] for name in ("header", "quotes")},
+    **{name: [None, -1, 2, "1"] for name in ("first",)},
+    **{name: [-1, "text", "zero\x1b"] for name in ("format", "missing", "dates")},
+    **{name: [-1, True, 1e308] for name in ("label", "weight", "label_separator")},
+    "delimiter": ["", ";;", "\n", "é", 1],
+    "encoding": ["none", "a\0b", "", 1],
+    **{
+        name: [None, -1, 1e308, "text", '"a"', "{}", "[1]", "[[[[", "[" * 100_000, "1" * 5000]
+        for name in ("text", "ignore", "columns", "interactions", "frame_columns")
+    },
+}
+READING["interactions"] += ['["a"]', '["abc"]', '["a "]', '["a\u00e9"]']
+READING["columns"] += ['["a", "a"]']
+READING["kinds"] = [None, -1, "text", "[]", '{"a": "x"}', '{"a": []}']
+READING["kinds"] += ['{"a": "text", "a": "number"}']
+
+
+def read_by(path, **options):
+    """Write a model with these options of reading."""
+    MODEL.save(path)
+    parts = Safetensors(path.read_bytes())
+    parts.about["parameters"] |= options
+    path.write_bytes(sealed_model(parts.pack()))
+    return path
+
+
+@pytest.mark.parametrize("name", READING)
+def test_options_of_reading_are_those_that_training_writes(tmp_path, name):
+    """Otherwise `predict` ends with a traceback, or with an error that does not name the file."""
+    for value in READING[name]:
+        path = read_by(tmp_path / "m", **{name: value})
+        with pytest.raises(ModelFileError) as caught:
+            thresher.load(path)
+        message = str(caught.value)
+        assert message.startswith(f"{path}: damaged: its option of reading '{name}' is ")
+        assert "; it must be " in message
+        assert message.isprintable()
+        assert len(message) < len(str(path)) + 200
+
+
+def test_every_option_of_reading_is_checked(tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a;b;c;d;y\n" + "1;x;u v;;0\n2;z;w;;1\n" * 20)
+    source = thresher.scan(
+        [str(rows)], format="csv", bits=18, label="y", text="c", ngrams=2, ignore=["d"],
+        header=True, delimiter=";", encoding="latin-1", quotes=True, missing="zero", dates="parts",
+        label_separator=",", columns=["a", "b", "c", "d", "y"], interactions=["ab"],
+    )  # fmt: skip
+    written = {name: value for name, value in source.described().items() if value not in (None, "")}
+    known = set(READING) - {"weight", "frame_columns"}
+    assert known <= set(written)
+    assert set(source.described()) <= set(READING)
+    found = thresher.load(read_by(tmp_path / "m", **written))
+    assert found.parameters.items() >= written.items()
+
+
 def with_header(path, change, key=None):
     """Change the text of the header of a file, or of its description."""
     content = path.read_bytes()

@@ -43,6 +43,7 @@ from thresher.model.evidence import TENSORS as EVIDENCE
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 from thresher.model.name_arrays import NameArrays
+from thresher.model.reading_options import check_reading
 from thresher.model.state import LearnerState
 from thresher.model.tensor_file import TensorFile, TensorFileError, parts, raw
 
@@ -227,6 +228,9 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
     parameters = about["parameters"]
     if not isinstance(parameters, dict) or writable(parameters) != parameters:
         raise ValueError("its parameters cannot be read")
+    if not isinstance(parameters.get("quantile"), int | float | None):
+        raise ValueError("its quantile is not a number")
+    check_reading(parameters)
 
 
 def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None:
@@ -269,12 +273,15 @@ def _classes_of(about: Mapping[str, Any], outputs: int) -> NDArray[Any] | None:
     size = width * len(classes)
     if size > (_LONG_CLASS_BYTES if needed else max(_CLASS_BYTES, _BYTES_PER_LETTER * written)):
         raise ValueError(f"its classes would take {size:,} bytes, for {written:,} letters")
-    found = np.array(classes, np.dtype(kind))
+    with np.errstate(over="ignore"):
+        found = np.array(classes, np.dtype(kind))
     known = found.tolist()
     if any(label != label for label in known):
         raise ValueError("a class is not a number (NaN)")
     if len(set(known)) < len(known):
         raise ValueError("a class occurs twice")
+    if known != classes:
+        raise ValueError(f"its classes are not of their type {kind}")
     return found
 
 
