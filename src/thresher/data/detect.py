@@ -87,7 +87,7 @@ def format_of_bytes(head: bytes, path: str, otherwise: str | None = None) -> str
     if not lines:
         return by_name or "svmlight"  # an empty file has no rows in any format
     first = lines[0]
-    if by_name == "csv" and _SEPARATOR.search(first) and not _is_row(first):
+    if by_name == "csv" and _SEPARATOR.search(first) and not is_row(first):
         return "csv"  # its other lines may be those of a quoted text, which can look like anything
     # The majority of lines decides; the reader reports the others as bad lines.
     if sum(line.startswith(TAG.encode()) for line in lines) > 0.9 * len(lines):
@@ -113,7 +113,7 @@ def format_of_bytes(head: bytes, path: str, otherwise: str | None = None) -> str
     )
 
 
-def _is_row(line: bytes) -> bool:
+def is_row(line: bytes) -> bool:
     """Tell whether a line is a row of VW text or svmlight."""
     return bool(_VW.match(line) or _SVMLIGHT.fullmatch(line))
 

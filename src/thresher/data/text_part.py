@@ -10,14 +10,17 @@ from thresher.data import open_streams
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.byte_stream import BinaryStream
+from thresher.data.detect import is_row
 from thresher.data.formats import FORMATS
 from thresher.data.parts import BlockRequest, FilePart
 from thresher.data.read_options import ReadOptions
 from thresher.data.spans import Span, line_start
-from thresher.errors import DataError, ParameterError
+from thresher.errors import DataError, InputError, ParameterError
 
 __all__ = ["TextPart"]
 
+_BOM = b"\xef\xbb\xbf"  # of UTF-8; it is no part of the text
+_HEAD = 1 << 16
 _SKIP = 1 << 20  # bytes skipped at a time
 
 # Open readers whose threads call Python. Their threads must end before the interpreter does.
@@ -55,13 +58,16 @@ class TextPart(FilePart):
         known = wanted.names if isinstance(wanted.names, _core.WantedNames) else None
         first = wanted.names if isinstance(wanted.names, _core.FirstNames) else None
         stream = open_streams.open_bytes(self.name, self.waiting, self.watch.size)
+        head = stream.peek(_HEAD if stream.rereadable else len(_BOM))
         span = Span(0, 0) if self.span is None else self._lines(stream, self.span)
-        begin = after or Position(offset=span.begin)
+        mark = len(_BOM) if head.startswith(_BOM) and span.begin == 0 else 0
+        begin = after or Position(offset=span.begin + mark)
         limit = None if self.span is None else span.end
         if self.span is None and stream.seekable_plain:  # other streams end there by themselves
             limit = self.watch.size
         reader = None
         try:
+            self._check_ends_of_lines(head)
             if not stream.seekable_plain:
                 _skip(stream, begin.offset, self.name)
             reader = _core.Reader(
@@ -102,6 +108,15 @@ class TextPart(FilePart):
                 reader.close()
                 _open_readers.discard((stream, reader))
             stream.close()
+
+    def _check_ends_of_lines(self, head: bytes) -> None:
+        """Raise InputError if lines end with CR only: the whole file would be one line."""
+        if b"\n" not in head and any(is_row(line.rstrip()) for line in head.split(b"\r")[1:]):
+            raise InputError(
+                "its lines end with CR alone, and not with LF",
+                place=self.name,
+                hint="change their ends, for example with: tr '\\r' '\\n' < FILE > NEW_FILE",
+            )
 
     @property
     def collects_names(self) -> bool:

@@ -1,0 +1,81 @@
+"""What text files may begin with, and how their lines may end."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+
+import pytest
+
+from thresher import DataError, scan
+from thresher.data.spans import Span
+from thresher.data.text_part import TextPart
+
+ROWS = {"svm": ["1 1:2", "-1 2:3", "1 1:1"], "vw": ["1 |a x", "-1 |a y:2", "1 't|a x"]}
+BOM = b"\xef\xbb\xbf"
+
+
+def rows_of(path, **options):
+    """Return labels and keys of all rows, and where blocks end."""
+    blocks = list(scan(path, **options).blocks())
+    labels = [label for block in blocks for label in block.labels.tolist()]
+    return labels, [key for block in blocks for key in block.native.keys.tolist()]
+
+
+@pytest.fixture(params=ROWS)
+def kind(request):
+    """A format of text, by its suffix."""
+    return request.param
+
+
+@pytest.mark.parametrize("end", ["\r", ""])
+@pytest.mark.parametrize("named", [False, True])
+def test_lines_that_end_with_cr_alone_are_refused(tmp_path, kind, end, named):
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(("\r".join(ROWS[kind]) + end).encode())
+    format = {"svm": "svmlight", "vw": "vw"}[kind] if named else None
+    for policy in ("error", "skip"):
+        with pytest.raises(DataError, match=r"rows\.\w+: its lines end with CR alone.*tr '"):
+            rows_of(path, format=format, on_bad_line=policy)
+
+
+@pytest.mark.parametrize("text", ["1 |a x\r", "1 |a x\r\n-1 |a y\r\n", "1 |a x\r-1 |a y\n1 |a x\n"])
+def test_other_ends_of_lines_are_read_as_before(tmp_path, text):
+    path = tmp_path / "rows.vw"
+    path.write_bytes(text.encode())
+    assert len(rows_of(path)[0]) == max(text.count("\n"), 1)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, kind):
+    text = ("\n".join(ROWS[kind]) + "\n").encode()
+    plain, marked = tmp_path / f"plain.{kind}", tmp_path / f"marked.{kind}"
+    packed = tmp_path / f"marked.{kind}.gz"
+    plain.write_bytes(text)
+    marked.write_bytes(BOM + text)
+    packed.write_bytes(gzip.compress(BOM + text))
+    assert rows_of(marked) == rows_of(packed) == rows_of(plain)
+    assert [block.end.offset for block in scan(marked).blocks()] == [len(BOM + text)]
+
+
+def test_a_byte_order_mark_in_a_pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(BOM + b"1 |a x\n-1 |a y\n"))
+    writer.start()
+    assert rows_of(path, format="vw")[0] == [1.0, -1.0]
+    writer.join()
+
+
+def test_a_byte_order_mark_before_a_span(tmp_path, kind):
+    text = BOM + ("\n".join(ROWS[kind]) + "\n").encode()
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(text)
+    source = scan(path)
+    halves = [Span(0, 5), Span(5, len(text))]
+    format = {"svm": "svmlight", "vw": "vw"}[kind]
+    found = []
+    for span in halves:
+        source.parts = [TextPart(str(path), format, source.reading, span)]
+        found += [label for block in source.blocks() for label in block.labels.tolist()]
+    assert found == [1.0, -1.0, 1.0]
