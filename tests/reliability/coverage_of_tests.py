@@ -21,6 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from reliability import suites
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "coverage"
 RESULT = ROOT / "build" / "reliability" / "coverage.json"
@@ -38,8 +42,12 @@ data_file = {BUILD}/python/counts
 """
 
 
-def run_tests(tests: list[str]) -> int:
-    """Run tests, and measure all processes that they start; return the exit code of pytest."""
+def run_tests(groups: list[list[str]]) -> int:
+    """Run groups of tests at once, and measure all processes; return the worst exit code of pytest.
+
+    Each group has a process that ends in the ordinary way: gcov writes its counts at this end, to
+    which the processes of pytest-xdist do not come.
+    """
     for folder in (BUILD / "python", BUILD / "core"):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -50,12 +58,24 @@ def run_tests(tests: list[str]) -> int:
     start = packages / "measured.pth"
     start.write_text("import measured\n")
     try:
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-n", "3", "--dist", "loadgroup", *tests],
-            cwd=ROOT, env={**os.environ, "COVERAGE_PROCESS_START": str(settings)},
-        ).returncode  # fmt: skip
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "pytest", "-q", *tests],
+                cwd=ROOT, env={**os.environ, "COVERAGE_PROCESS_START": str(settings)},
+            )
+            for tests in groups
+        ]  # fmt: skip
+        return max(process.wait() for process in running)
     finally:
         start.unlink()
+
+
+def groups_of_tests() -> list[list[str]]:
+    """Divide the files with tests; those on Ray stay together, so that there is one cluster."""
+    files = suites.test_files()
+    on_ray = [file for file in files if file.endswith("_ray.py")]
+    others = [file for file in files if file not in on_ray]
+    return [on_ray + others[0::3], others[1::3], others[2::3]]
 
 
 def python_counts() -> dict[str, Any]:
@@ -177,7 +197,7 @@ def untaken(branches: Branches, python: dict[str, Any]) -> Iterator[str]:
 
 def main() -> None:
     """Run the tests, measure, and write the record."""
-    code = run_tests(sys.argv[1:])
+    code = run_tests([sys.argv[1:]] if sys.argv[1:] else groups_of_tests())
     if code not in (0, 1):  # 1: some tests failed
         sys.exit(f"error: the tests did not run to their end: exit code {code} of pytest")
     python = python_counts()
