@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-__all__ = ["printable"]
+__all__ = ["one_line", "printable"]
 
 # Control characters (C0, C1 and DEL), format characters (among them those that change the direction
 # of writing), lone surrogates, and separators of lines and paragraphs.
 _ESCAPED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+# What ends a line for `str.splitlines`, and what UTF-8 cannot hold.
+_BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029\ud800-\udfff]")
 _JOINERS = "\u200c\u200d"  # format characters within words of some languages, and within emoji
 
 
@@ -37,6 +40,21 @@ def printable(text: object, keep: str = "") -> str:
     return "".join(
         letter if letter in keep or not _controls(letter) else _escape(letter) for letter in words
     )
+
+
+def one_line(text: str) -> str:
+    r"""Return a text that takes one line of a file in UTF-8.
+
+    Line breaks and lone surrogates become escape sequences of Python, such as ``\n``. All other
+    characters stay as they are.
+
+    Examples
+    --------
+    >>> from thresher.printable import one_line
+    >>> print(one_line("yes\nno\u2028\t."))
+    yes\nno\u2028	.
+    """
+    return _BREAKS.sub(lambda found: _escape(found[0]), text)
 
 
 def _controls(letter: str) -> bool:

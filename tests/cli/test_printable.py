@@ -1,5 +1,6 @@
 """Names of strangers reach the terminal with all control characters escaped."""
 
+import json
 import re
 import unicodedata
 
@@ -170,8 +171,8 @@ def test_convert(folder, run, tmp_path):
     assert escaped(found)
 
 
-def test_predict_escapes_labels_only_on_a_terminal(folder, tmp_path):
-    """Predictions are data: programs and files get the labels as they are."""
+def test_predict_escapes_only_line_breaks_where_no_terminal_is(folder, tmp_path):
+    """Predictions are data: programs and files get one line per row, and all else as it is."""
     arguments = ["predict", folder / "model.thresher", folder / "numbers.svm"]
     code, found = on_terminal(*arguments)
     assert code == 0
@@ -179,7 +180,14 @@ def test_predict_escapes_labels_only_on_a_terminal(folder, tmp_path):
     assert rb"\x1b" in found
     code, raw = on_pipe(*arguments)
     assert code == 0
-    assert set(CONTROLS) <= set(map(ord, raw.decode()))
+    assert raw.endswith(b"\n")
+    text = raw.decode()[:-1]
+    rows = text.split("\n")
+    assert rows == text.splitlines()
+    assert len(rows) == 2
+    kept = [chr(c) for c in CONTROLS if len(f"a{chr(c)}b".splitlines()) == 1]
+    assert set(kept) < set(text)
+    assert r"\n\x0b\x0c\r" in text
     _, told = on_terminal(*arguments, "-o", tmp_path / f"out{TITLE}")
     assert not dangerous(told)
     assert (tmp_path / f"out{TITLE}").read_bytes() == raw
@@ -232,8 +240,46 @@ def test_commands_on_models(folder, models, run, tmp_path, what):
         assert not dangerous(page.read_text().replace("\n", "").encode())
 
 
+BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\ud800"
+
+
+@pytest.mark.parametrize("kind", ["classes", "labels"])
+def test_labels_with_line_breaks_take_one_line_for_each_row(tmp_path, kind):
+    """Of two classes, and of sets of labels; JSON has the exact labels."""
+    X, y = np.eye(2), np.array([f"no{BREAKS}", "yes\r\nmo\tre"])
+    model = FTRLClassifier(passes=50).fit(X, y).model_
+    if kind == "labels":
+        model = FTRLClassifier(passes=50).fit(X, np.eye(2, dtype=int)).model_
+        model = Model(**{**vars(model), "classes": y, "learner": None})
+    Model.save(model, tmp_path / "m")
+    (tmp_path / "rows.svm").write_text("0 1:1\n0 2:1\n")
+    arguments = ["predict", tmp_path / "m", tmp_path / "rows.svm"]
+    shown = [r"no\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\ud800", "yes\\r\\nmo\tre"]
+    code, raw = on_pipe(*arguments)
+    assert code == 0
+    assert raw.decode() == "".join(f"{label}\n" for label in shown)
+    called(*arguments, "-o", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == raw
+    _, raw = on_pipe(*arguments, "--explain", "1")
+    answers = [line.split("\t")[0] for line in raw.decode().splitlines()]
+    assert answers == [label.replace("\t", r"\t") for label in shown]
+    _, raw = on_pipe(*arguments, "--explain", "1", "--json")
+    found = [json.loads(line)["prediction"] for line in raw.splitlines()]
+    assert found == ([[label] for label in y] if kind == "labels" else y.tolist())
+
+
+def test_a_tag_with_line_breaks_takes_one_line(tmp_path):
+    tag = "t\x0b\x0c\x1c\x85\u2028"
+    (tmp_path / "rows.vw").write_text(f"1 '{tag}|a b\n-1 'plain|a c\n" * 20, newline="")
+    called("train", tmp_path / "rows.vw", "-m", tmp_path / "m")
+    code, raw = on_pipe("predict", tmp_path / "m", tmp_path / "rows.vw")
+    assert code == 0
+    assert raw.decode().splitlines()[:2] == [r"1 t\x0b\x0c\x1c\x85\u2028", "-1 plain"]
+    assert len(raw.decode().splitlines()) == 40
+
+
 def test_explained_rows_escape_names(folder, models):
-    """Of a row, only the tag and the label are as they are on a pipe."""
+    """Of a row, only the tag and the label are as they are on a pipe, but for line breaks."""
     arguments = ["predict", models[0], folder / "rows.vw", "--explain", "2"]
     code, found = on_terminal(*arguments)
     assert code == 0

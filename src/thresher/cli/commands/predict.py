@@ -26,7 +26,7 @@ from thresher.errors import ParameterError, setting
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
-from thresher.printable import printable
+from thresher.printable import one_line, printable
 
 KINDS = ("label", "probability", "raw")
 
@@ -44,7 +44,7 @@ def predict(
 ) -> int:
     """Write predictions as the options say; return the exit code.
 
-    Labels and tags are written as they are; only on a terminal, they are made printable.
+    Line breaks in labels and tags are escaped; on a terminal, all control characters are.
     """
     if as_json and explain is None:
         raise ParameterError((setting("json"), " needs ", setting("explain")))
@@ -62,7 +62,8 @@ def predict(
             lines, tags = render(raw), block.tags
             if tags is not None:
                 lines = [
-                    f"{line} {tag}" if tag else line for line, tag in zip(lines, tags, strict=True)
+                    f"{line} {one_line(tag)}" if tag else line
+                    for line, tag in zip(lines, tags, strict=True)
                 ]
             if explained is not None:
                 lines = explained.lines(block, raw, lines)
@@ -141,6 +142,8 @@ def renderer(model: Model, kind: str) -> Callable[[NDArray[np.float64]], list[st
             f"{', '.join(PROBABILITY_LOSSES)}; the loss of this model is {model.loss}"
         )
 
+    shown = [] if classes is None else [one_line(str(label)) for label in classes.tolist()]
+
     def decision(raw: NDArray[np.float64]) -> NDArray[np.float64]:
         return scores(raw, model.loss, classes is not None)
 
@@ -151,11 +154,11 @@ def renderer(model: Model, kind: str) -> Callable[[NDArray[np.float64]], list[st
         if classes is None:
             return _numbers(values(found, model.loss))
         if model.multilabel:
-            return _label_sets(raw, classes, model, kind)
+            return _label_sets(raw, shown, model, kind)
         if kind == "probability":
             shares = probabilities(found, model.loss)
             return _numbers(shares[:, 1] if len(classes) == 2 else shares)
-        return [str(label) for label in labels(found, classes).tolist()]
+        return list(labels(found, np.array(shown, object)))
 
     return render
 
@@ -166,14 +169,12 @@ def _numbers(found: NDArray[np.float64]) -> list[str]:
     return [" ".join(f"{number:.9g}" for number in row) for row in found.tolist()]
 
 
-def _label_sets(
-    raw: NDArray[np.float64], classes: NDArray[Any], model: Model, kind: str
-) -> list[str]:
+def _label_sets(raw: NDArray[np.float64], names: list[str], model: Model, kind: str) -> list[str]:
     """Return the predicted labels of multilabel rows; the label with the highest score is first."""
     lines = []
     decision_at = LOSSES[model.loss].decision_at
-    separator = str(model.parameters.get("label_separator") or ",")
-    shown = [_quoted(str(label), separator) for label in classes.tolist()]
+    separator = one_line(str(model.parameters.get("label_separator") or ","))
+    shown = [_quoted(label, separator) for label in names]
     for row in raw:
         chosen = np.flatnonzero(row >= decision_at)
         chosen = chosen[np.argsort(-row[chosen], kind="stable")]

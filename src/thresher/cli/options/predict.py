@@ -94,6 +94,7 @@ def predict(
 
     Rows are read as in training: bits, interactions and columns are saved in the model. Labels in
     the data are ignored. If a row of VW text has a tag, the tag follows the prediction.
+    Line breaks in labels and tags are escaped; --explain with --json keeps them.
 
     [bold]thresher predict clicks.thresher new.vw.gz --explain 5[/]
     """

@@ -52,7 +52,7 @@ class ExplainedRows:
         if not self.as_json:
             parts = self._texts(found)
             return [
-                "\t".join([line, *parts[ends[row] : ends[row + 1]]])
+                "\t".join([line.replace("\t", "\\t"), *parts[ends[row] : ends[row + 1]]])
                 for row, line in enumerate(predicted)
             ]
         terms, tags = self._objects(found), block.tags
