@@ -118,6 +118,17 @@ def test_a_signal_before_training_may_be_ignored(tmp_path, name, number):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_signal_while_an_import_runs_a_text(tmp_path):
+    """Python would remember it, and end by SIGINT."""
+    svmlight(tmp_path / "rows.svm")
+    program = EARLY.replace("os.kill(os.getpid(), number)", "exec('os.kill(os.getpid(), number)')")
+    (tmp_path / "early.py").write_text(program)  # as with `python -m thresher`
+    command = [sys.executable, "-m", "early", str(int(signal.SIGTERM)), "default"]
+    command += WORDS["discover"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
 def test_a_closed_terminal_writes_a_checkpoint(tmp_path):
     rows, model = svmlight(tmp_path / "rows.svm", repeat=20), tmp_path / "m.thresher"
     arguments = ["train", rows, "-m", model, "--rule", "ftrl", "--passes", 100_000]

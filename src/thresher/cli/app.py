@@ -84,6 +84,9 @@ def main() -> None:
         gc.collect()  # close what the error has left open: threads may still read files
     finally:
         end_output()
+        # If Ctrl-C comes while a module runs exec, as dataclasses does, Python remembers it, and
+        # ends by SIGINT instead of the exit code. It forgets it when it runs another text.
+        exec("")
     raise SystemExit(code)
 
 
