@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import thresher
 from support.comparisons import plain, problem
 from support.slices import sliced
 from thresher import DataError, ParameterError
+from thresher.comparison import checkpoint
 from thresher.comparison.checkpoint import ComparisonCheckpoint, support_to_text
 from thresher.comparison.rows import _digest
 
@@ -113,3 +116,28 @@ def test_digests_differ_for_similar_labels():
     labels = (["a", "b\0c"], ["a\0b", "c"], ["1", "2"], [1, 2])
     assert len({_digest(X, np.array(y)) for y in labels}) == 4
     assert _digest(X, np.array([1, 2])) != _digest(X.astype(np.float32), np.array([1, 2]))
+
+
+def test_a_full_disk_does_not_end_a_comparison(tmp_path, monkeypatch):
+    """It warns once; a later checkpoint has all results."""
+    X, y = problem(rows=100)
+    path = tmp_path / "kept.json"
+    given = {"rules": ["sgd", "ftrl"], "orders": 2, "folds": 2}
+    attempts, write = [], checkpoint.write_whole
+
+    def full(path, content):
+        attempts.append(path)
+        if len(attempts) < 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
+        write(path, content)
+
+    monkeypatch.setattr(checkpoint, "write_whole", full)
+    with pytest.warns(UserWarning, match="no checkpoint was written") as told:
+        found = thresher.compare(X, y, checkpoint=path, **given)
+    words = (
+        f"no checkpoint was written: {path}: No space left on device; the run goes on, and tries"
+    )
+    assert [str(one.message) for one in told] == [f"{words} again"]
+    assert len(attempts) > 4
+    monkeypatch.undo()
+    assert list(thresher.compare(X, y, checkpoint=path, **given)) == list(found)

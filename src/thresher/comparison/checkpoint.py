@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from os import PathLike
@@ -20,6 +21,7 @@ from thresher.comparison.result import row_of
 from thresher.errors import DataError, ParameterError, setting
 from thresher.file_format import check_format, writer_of
 from thresher.training.bits import BITS, RULE_BITS, check_bits
+from thresher.training.regular_checkpoints import not_written
 
 FORMAT = 1
 
@@ -45,6 +47,7 @@ class ComparisonCheckpoint:
         self.path = path
         self.identity: dict[str, Any] = json.loads(json.dumps(dict(identity)))
         self.rules: dict[str, dict[str, Any]] = {}
+        self._failing = False
         if path is None:
             return
         check_place(path)
@@ -57,7 +60,11 @@ class ComparisonCheckpoint:
         return self.rules.setdefault(rule, {})
 
     def write(self) -> None:
-        """Write the results so far; the file is replaced in one step."""
+        """Write the results so far; the file is replaced in one step.
+
+        If it cannot be written, the first attempt warns, and the later ones are silent until one
+        succeeds.
+        """
         if self.path is not None:
             kept = {
                 "format": FORMAT,
@@ -66,7 +73,14 @@ class ComparisonCheckpoint:
                 "identity": self.identity,
                 "rules": self.rules,
             }
-            write_whole(self.path, json.dumps(kept, allow_nan=False).encode())
+            content = json.dumps(kept, allow_nan=False).encode()
+            try:
+                write_whole(self.path, content)
+                self._failing = False
+            except OSError as error:  # for example a full disk: the next attempt may succeed
+                if not self._failing:
+                    warnings.warn(not_written(error), stacklevel=2)
+                self._failing = True
 
     def _read(self) -> dict[str, dict[str, Any]]:
         assert self.path is not None

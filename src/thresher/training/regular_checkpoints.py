@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
 from thresher.training.run_options import RunOptions
+
+
+def not_written(error: OSError) -> str:
+    """Return the words of a warning that a checkpoint could not be written.
+
+    Examples
+    --------
+    >>> not_written(OSError(28, "No space left on device", "run.checkpoint"))
+    'no checkpoint was written: run.checkpoint: No space left on device; the run goes on, and ...'
+    """
+    file = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
+    why = error.strerror or error
+    return f"no checkpoint was written: {file}{why}; the run goes on, and tries again"
 
 
 class RegularCheckpoints:
@@ -43,8 +57,6 @@ class RegularCheckpoints:
             self._failing = False
         except OSError as error:  # for example a full disk: the next attempt may succeed
             if not self._failing:
-                self.options.observer.warn(
-                    f"no checkpoint was written: {error}; the run goes on, and tries again"
-                )
+                self.options.observer.warn(not_written(error))
             self._failing = True
         self._last = time.monotonic()
