@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.changing_files import Once, replaced, rewritten, write_rows
 from thresher import DataError, FeatureDiscovery, FTRLClassifier, OnePassSearchCV, _core, scan
+from thresher.data.source import Source
 from thresher.data.writing import write
 
 ROWS = 30_000  # several blocks
 CHANGED = r"rows\.vw: the input has changed"
-CACHE_CHANGED = r"rows\.cache: .*has changed while (it|the cache) is in use"
+# The thread that reads ahead may read a block while it is overwritten.
+CACHE_CHANGED = r"rows\.cache: .*(has changed while (it|the cache) is in use|is damaged)"
 TABLE_CHANGED = r"rows\.\S+: the input has changed"
 
 
@@ -76,23 +82,45 @@ def test_a_refit_whose_file_changes_after_training(path, change):
     assert not hasattr(rule, "model_")
 
 
+def other_labels(path: Path) -> None:
+    """Put a table with the same cells and other labels in the place of a table."""
+    new = path.with_name("new")
+    if path.suffix == ".csv":
+        head, *lines = path.read_text().splitlines()
+        flipped = [line[:-1] + str(1 - int(line[-1])) for line in lines]
+        new.write_text("\n".join([head, *flipped]) + "\n")
+    else:
+        table = pq.read_table(path)
+        labels = pa.array(1 - table["label"].to_numpy())
+        place = table.column_names.index("label")
+        pq.write_table(table.set_column(place, "label", labels), new)
+    os.replace(new, path)
+
+
+def changed_before(source: Source, reading: int, change: Callable[[], None]) -> list[int]:
+    """Call `change` before one of the readings of a source; return the numbers of those begun."""
+    part, begun = source.parts[0], list[int]()
+    watched = part.watched
+
+    def counted(*args: Any, **options: Any) -> Any:
+        begun.append(len(begun) + 1)
+        if len(begun) == reading:
+            change()
+        return watched(*args, **options)
+
+    part.watched = counted  # type: ignore[method-assign]
+    return begun
+
+
 class TestTables:
     """A later reading of a table may ask for other kinds and another type of numbers."""
 
-    @pytest.fixture(params=["csv", "parquet", "arrow"])
+    @pytest.fixture(params=["csv", "parquet"])
     def table(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         """A table of some blocks."""
         file = tmp_path / f"rows.{request.param}"
         write_rows(file, ROWS)
         return file
-
-    @pytest.mark.parametrize("change", [replaced, rewritten])
-    def test_a_refit(self, table, change):
-        rule = FTRLClassifier(store="hashed", passes=1, target_nnz=5, refit=True, shuffle=False)
-        observer = Once(lambda: change(table, ROWS, 1))
-        with pytest.raises(DataError, match=TABLE_CHANGED):
-            rule.fit(scan(table), observer=observer)
-        assert observer.done
 
     def test_a_reading_with_kinds_and_narrow_numbers(self, table):
         source = scan(table)
@@ -100,24 +128,37 @@ class TestTables:
         kinds = source.kinds
         again = [block.labels.tolist() for block in source.blocks(dtype="float32", kinds=kinds)]
         assert again == before
-        replaced(table, ROWS, 1)
-        with pytest.raises(DataError, match=TABLE_CHANGED):
-            list(source.blocks(dtype="float32", kinds=kinds))
+        other_labels(table)
+        for dtype in ("float64", "float32"):
+            for given in (kinds, None):
+                with pytest.raises(DataError, match=TABLE_CHANGED):
+                    list(source.blocks(dtype=dtype, kinds=given, labelled=True))
 
-    def test_a_search(self, table):
-        source = scan(table)
-        source.labels()
-        replaced(table, ROWS, 1)
-        search = OnePassSearchCV(FTRLClassifier(store="hashed"), {"l1": [0.1, 1.0]}, cv=2)
-        with pytest.raises(DataError, match=TABLE_CHANGED):
-            search.fit(source)
-
-    def test_a_discovery_in_one_reading(self, table):
-        source = scan(table)
-        source.labels()
-        replaced(table, ROWS, 1)
-        with pytest.raises(DataError, match=TABLE_CHANGED):
-            FeatureDiscovery(form="stream", random_state=0).fit(source)
+    @pytest.mark.parametrize(
+        "fit",
+        [
+            FTRLClassifier(
+                store="hashed", passes=1, target_nnz=5, refit=True, shuffle=False,
+                class_weight="balanced",
+            ).fit,
+            OnePassSearchCV(FTRLClassifier(store="hashed"), {"l1": [0.1, 1.0]}, cv=2).fit,
+            FeatureDiscovery(form="stream", random_state=0).fit,
+        ],
+        ids=["refit", "search", "discovery"],
+    )  # fmt: skip
+    def test_before_each_later_reading(self, table, fit):
+        source, whole = scan(table), table.read_bytes()
+        begun = changed_before(source, 0, lambda: None)
+        list(source.blocks(dtype="float64"))
+        fit(source)
+        assert len(begun) >= 3
+        for reading in begun[1:]:
+            table.write_bytes(whole)
+            source = scan(table)
+            changed_before(source, reading, lambda: other_labels(table))
+            list(source.blocks(dtype="float64"))
+            with pytest.raises(DataError, match=TABLE_CHANGED):
+                fit(source)
 
 
 class TestCaches:
@@ -177,7 +218,7 @@ class TestCaches:
         rule = FTRLClassifier(store="hashed", passes=1, shuffle=shuffle, random_state=0)
         with pytest.raises(_core.CacheError, match=CACHE_CHANGED):
             rule.fit(source)
-        assert len(given) > 1
+        assert given
 
     def test_a_conversion(self, caches):
         file, other = caches

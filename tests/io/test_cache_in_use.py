@@ -85,7 +85,8 @@ def test_another_valid_cache_in_its_place_during_the_only_reading(cache, tmp_pat
     blocks = scan(path).blocks()
     next(blocks)
     overwrite(path, 0, written)
-    with pytest.raises(_core.CacheError, match=r"block 0 .* has changed while the cache is in use"):
+    # A thread reads ahead: it may read a block while it is overwritten.
+    with pytest.raises(_core.CacheError, match=r"block \d .* (has changed while|is damaged)"):
         list(blocks)
 
 
