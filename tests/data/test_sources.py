@@ -127,3 +127,26 @@ def test_importance_is_the_weight_of_a_row(rows, folder):
     by_text = made(thresher.TruncatedGradientClassifier, params).fit(thresher.scan(weighted))
     by_matrix = made(thresher.TruncatedGradientClassifier, params).fit(X, y, weights)
     same(by_text.model_, by_matrix.model_)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({name: value} for name in ("zero_based", "multilabel") for value in (None, 2, "no", 1.0)),
+        *({name: value} for name in ("header", "quotes") for value in (2, "no")),
+        *({"ngrams": value} for value in (None, "2", 2.0, True, 9)),
+        {"label_separator": 3},
+        {"columns": ["a", "b", "a"]},
+    ],
+    ids=str,
+)
+def test_options_that_a_model_file_may_not_say_are_refused(options, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1\n")
+    with pytest.raises(thresher.errors.ParameterError) as error:
+        thresher.scan(tmp_path / "rows.svm", **options)
+    assert next(iter(options)) in str(error.value)
+
+
+def test_flags_of_reading_may_be_numbers(tmp_path):
+    (tmp_path / "rows.svm").write_text("1 0:1\n")
+    assert thresher.scan(tmp_path / "rows.svm", zero_based=1, header=None) is not None

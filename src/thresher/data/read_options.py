@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -80,8 +81,19 @@ class ReadOptions:
                     value=pair,
                     allowed="pairs of letters, the first of two namespaces, as in 'ab'",
                 )
-        if not 1 <= self.ngrams <= 8:
-            raise ParameterError(parameter="ngrams", value=self.ngrams, allowed="from 1 to 8")
+        if type(self.ngrams) is not int or not 1 <= self.ngrams <= 8:
+            raise ParameterError(
+                parameter="ngrams", value=self.ngrams, allowed="a whole number from 1 to 8"
+            )
+        for name in ("zero_based", "multilabel", "header", "quotes"):
+            flag = getattr(self, name)
+            is_flag = isinstance(flag, int) and flag in (0, 1)
+            if not is_flag and flag is not getattr(ReadOptions, name):
+                raise ParameterError(parameter=name, value=flag, allowed="True or False")
+        if not isinstance(self.label_separator, str | None):
+            raise ParameterError(
+                parameter="label_separator", value=self.label_separator, allowed="text"
+            )
         for name, kind in self.kinds:
             if kind not in KINDS:
                 raise ParameterError(
@@ -186,8 +198,8 @@ def check_csv(delimiter: str | None, encoding: str | None, columns: tuple[str, .
             raise ParameterError(
                 parameter="encoding", value=encoding, allowed="a known one, such as latin-1"
             ) from None
-    twice = next((name for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
+    if len(set(columns)) < len(columns):
+        twice = next(name for name, count in Counter(columns).items() if count > 1)
         raise ParameterError(parameter="columns", value=twice, allowed="different names")
 
 
