@@ -189,6 +189,8 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH")
     options = parser.parse_args()
     TESTS[:] = options.tests
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # if a shell started it with &
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # else commands ignore it, too
     restored.restore(records.FOLDER, report.PAGE)
     if options.again:
         records.start_again()
