@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -178,9 +179,14 @@ class FilePart(Part):
 
     def facts(self) -> Any:
         """Return name, size, time of last change and span of a local file."""
-        if not self.local or not os.path.isfile(self.name):
+        if not self.local:
             return None
-        status = os.stat(self.name)
+        try:  # os.path.isfile would hide an error of the disk
+            status = os.stat(self.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
         span = [] if self.span is None else [self.span.begin, self.span.end]
         return [self.name, status.st_size, status.st_mtime_ns, *span]
 
