@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from thresher.training.plan import TrainingPlan
 
 _MOST = 2**33  # largest number of features of a dense store
+_MOST_OF_LANES = 2**31  # the size of a store is a power of two, and lanes count with 32 bits
 
 
 class Capacity:
@@ -49,14 +50,13 @@ class Capacity:
         width = block.width or 2**64
         self.width = max(self.width, width)
         if self.dense and width > max(_MOST, self.size):
-            raise InputError(
-                "here or in one of the next rows, a feature number is 2^33 or more, too large for "
-                "a dense store",
-                place=block.place(0),
-                hint=(setting("store", "hashed"), " accepts it, and ",
-                      setting("bits", call="scan"), " folds it"),
-            )  # fmt: skip
-        self.widen(width, outputs)
+            raise _too_large("2^33", block)
+        try:
+            self.widen(width, outputs)
+        except ValueError:  # of lanes, which may be inside of a learner
+            if width <= _MOST_OF_LANES:
+                raise
+            raise _too_large("2^31", block) from None
 
     def widen(self, width: int, outputs: Outputs) -> None:
         """Make the outputs accept feature numbers below a width."""
@@ -73,3 +73,14 @@ class Capacity:
                 hint=(setting("store", "hashed"), " needs memory only for the features seen, and ",
                       setting("bits", call="scan"), " folds their numbers"),
             ) from None  # fmt: skip
+
+
+def _too_large(most: str, block: Block | MatrixBlock) -> InputError:
+    """Return the error that a feature number is `most` or more."""
+    return InputError(
+        f"here or in one of the next rows, a feature number is {most} or more, too large for "
+        "a dense store",
+        place=block.place(0),
+        hint=(setting("store", "hashed"), " accepts it, and ",
+              setting("bits", call="scan"), " folds it"),
+    )  # fmt: skip
