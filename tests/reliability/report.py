@@ -89,7 +89,7 @@ a change of the code counts twice. `make coverage` measures which lines and bran
 
 def numbers(record: dict[str, Any]) -> tuple[int, int]:
     """Return what was tried and what failed; some records have other names for them."""
-    tried = record.get("tried", record.get("points"))
+    tried = record.get("tried", record.get("points", record.get("prefixes")))
     failed = record.get("failed", record.get("wrong"))
     assert isinstance(tried, int)
     assert isinstance(failed, int)
