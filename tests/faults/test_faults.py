@@ -55,7 +55,7 @@ def test_all_operations_succeed_without_a_fault():
     assert run("--references").strip() == ""
 
 
-@pytest.mark.parametrize("words", [("--only", "trian"), ("--fault", "disc")])
+@pytest.mark.parametrize("words", [("--only", "grind"), ("--fault", "disc")])
 def test_a_name_without_an_operation_or_a_fault_is_an_error(monkeypatch, capsys, words):
     monkeypatch.setattr(sys, "argv", ["faults", *words])
     with pytest.raises(SystemExit):
@@ -63,7 +63,7 @@ def test_a_name_without_an_operation_or_a_fault_is_an_error(monkeypatch, capsys,
     assert f"starts with {words[1]}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("trian", "rows.svm"), ("predict", "missing", "rows.svm")])
+@pytest.mark.parametrize("words", [("grind", "rows.svm"), ("predict", "missing", "rows.svm")])
 def test_a_sweep_whose_reference_fails_is_a_failure(tmp_path, monkeypatch, words):
     monkeypatch.setitem(OPERATIONS, "misspelled", Operation(words, inputs.rows))
     found = swept("misspelled", "", False, 1, tmp_path, 60)
