@@ -191,6 +191,7 @@ def test_the_next_block_of_a_shuffled_cache_is_read_ahead(tmp_path):
     class Spy:
         def __init__(self, reader):
             self.reader, self.blocks, self.asked, self.ahead = reader, reader.blocks, [], []
+            self.file_bytes = reader.file_bytes
 
         def block(self, number, dtype, names):
             self.asked.append(number)

@@ -38,8 +38,10 @@ def _mixed(chain: int, content: bytes) -> int:
 
 
 def _bits(array: Any) -> bytes:
-    """Return the bits of an array of true and false, without missing ones."""
-    return np.packbits(array.to_numpy(zero_copy_only=False)).tobytes()
+    """Return the bits of an array of true and false, without missing ones and without pandas."""
+    cells = array.cast(arrow("reading tables").uint8())
+    flags = np.frombuffer(cells.buffers()[1], np.uint8)[cells.offset : cells.offset + len(cells)]
+    return np.packbits(flags).tobytes()
 
 
 def _with_cells(chain: int, array: Any) -> int:
