@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from thresher.data import table_digest
 from thresher.data.table_digest import digest_of_table
 
 COLUMNS = {
@@ -25,6 +26,7 @@ COLUMNS = {
     "records": pa.array([{"a": 1}, {"a": None}, None, {"a": 3}]),
     "times": pa.array([datetime.datetime(2020, 1, day) for day in range(1, 5)]),
     "decimals": pa.array([decimal.Decimal("1.5"), None, decimal.Decimal(2), decimal.Decimal(3)]),
+    "ids": pa.array([b"ab", b"cd", None, b"ee"], pa.binary(2)),
     "nothing": pa.nulls(4),
 }
 
@@ -49,6 +51,23 @@ def test_each_row_matters(name):
     orders = [[0, 1, 2, 3], [1, 0, 2, 3], [0, 2, 1, 3], [0, 1, 2, 2], [0, 1, 2]]
     found = {digest(array.take(pa.array(order))) for order in orders}
     assert len(found) == len(orders)
+
+
+@pytest.mark.parametrize("name", ["decimals", "ids", "words", "bytes", "long"])
+def test_cells_do_not_become_python_objects(name, monkeypatch):
+    """That would take ten times as long as reading a column of decimals."""
+    rows = COLUMNS[name]
+    if name == "words" and hasattr(pa, "string_view"):
+        rows = rows.cast(pa.string_view())
+    monkeypatch.setattr(table_digest, "repr", None, raising=False)
+    digest(rows)
+
+
+@pytest.mark.skipif(not hasattr(pa, "string_view"), reason="this pyarrow has no views")
+def test_views_of_strings_have_the_digest_of_strings():
+    words, content = COLUMNS["words"], COLUMNS["bytes"]
+    assert digest(words.cast(pa.string_view())) == digest(words)
+    assert digest(content.cast(pa.binary_view())) == digest(content)
 
 
 def test_bytes_of_missing_cells_do_not_matter():

@@ -47,16 +47,9 @@ def _bits(array: Any) -> bytes:
 def _with_cells(chain: int, array: Any) -> int:
     """Return the chain after the cells of a column."""
     pa = arrow("reading tables")
-    types = pa.types
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if types.is_map(array.type):
-        pairs = pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])
-        array = array.cast(pa.list_(pairs))
-    kind, sort = array.type, _sort(types, array.type)
-    if sort == "other":
+    array = _stored(pa, array)
+    kind, sort = array.type, _sort(pa.types, array.type)
+    if sort == "other":  # slow, for types that are rare
         return _mixed(chain, repr(array.to_pylist()).encode(errors="replace"))
     if array.null_count:  # a missing cell may have any bytes
         chain = _mixed(chain, _bits(array.is_valid()))
@@ -79,6 +72,21 @@ def _with_cells(chain: int, array: Any) -> int:
     return _mixed(chain, cells.to_pybytes())
 
 
+def _stored(pa: Any, array: Any) -> Any:
+    """Return a column whose type says how its cells are stored."""
+    types = pa.types
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if types.is_map(array.type):
+        pairs = pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])
+        return array.cast(pa.list_(pairs))
+    views = {"string_view": "string", "binary_view": "binary"}
+    view = views.get(str(array.type))
+    return array if view is None else array.cast(getattr(pa, view)())
+
+
 def _sort(types: Any, kind: Any) -> str:
     """Return how the cells of a type are stored."""
     if types.is_struct(kind):
@@ -90,7 +98,8 @@ def _sort(types: Any, kind: Any) -> str:
     small = types.is_string(kind) or types.is_binary(kind)
     if small or types.is_large_string(kind) or types.is_large_binary(kind):
         return "bytes"
-    return "fixed" if types.is_primitive(kind) else "other"
+    fixed = types.is_primitive(kind) or types.is_decimal(kind)
+    return "fixed" if fixed or types.is_fixed_size_binary(kind) else "other"
 
 
 def _with_bytes(chain: int, array: Any) -> int:
