@@ -141,6 +141,23 @@ def test_a_device_among_them(two):
     assert contents(two) == [b"new", b"old"]
 
 
+def test_a_program_reads_two_pipes_one_after_the_other(tmp_path):
+    """It opens the second pipe only when the first one is closed."""
+    pipes = tmp_path / "first", tmp_path / "second"
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    with subprocess.Popen(["cat", *pipes], stdout=subprocess.PIPE) as reader:
+        try:
+            code = "import sys; from test_atomic import write_together; write_together(sys.argv[1:])"
+            subprocess.run(
+                [sys.executable, "-c", code, *pipes],
+                cwd=os.path.dirname(__file__), check=True, timeout=60,
+            )  # fmt: skip
+            assert reader.stdout.read() == b"newnew"
+        finally:
+            reader.kill()
+
+
 # ---- temporary files -----------------------------------------------------------------------------
 
 
@@ -190,6 +207,17 @@ def test_leftovers_of_a_killed_process(tmp_path, monkeypatch):
 
 
 # ---- syncs ---------------------------------------------------------------------------------------
+
+
+def test_a_file_of_which_the_disk_tells_nothing_is_not_a_device(two, monkeypatch):
+    """A checkpoint is removed only when its result is on the disk."""
+
+    def failing(path, *args, **kwargs):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    monkeypatch.setattr(os, "stat", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        sync_file(two[0])
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.EOPNOTSUPP])

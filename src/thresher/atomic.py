@@ -137,6 +137,11 @@ class NewFile:
         self.handle, self._named = _opened(self.path, self._temporary, mode is not None)
         keep_access(self.handle, self.path)
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it still needs its path; a device or a pipe has it from the beginning."""
+        return bool(self._temporary)
+
     def complete(self) -> None:
         """Write it to the disk, and close it. It has a name then, but not yet its path."""
         with self.naming():
@@ -214,7 +219,8 @@ _together: ContextVar[list[NewFile] | None] = ContextVar("_together", default=No
 def written_together() -> Iterator[None]:
     """Files that `written_whole` writes in the body are put in place together at its end.
 
-    If the body fails, none of them is; see `put_in_place`.
+    If the body fails, none of them is; see `put_in_place`. A device or a pipe is closed at once: a
+    program may wait for the end of one pipe before it opens the next.
     """
     files: list[NewFile] = []
     token = _together.set(files)
@@ -241,7 +247,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
         with new.naming(), os.fdopen(new.handle, "wb", closefd=False) as file:
             yield file
         together = _together.get()
-        if together is None:
+        if together is None or not new.is_temporary:
             put_in_place([new])
         else:
             together.append(new)
@@ -337,8 +343,9 @@ def sync_file(path: str | PathLike[str]) -> None:
     OSError
         The file or its name may not be on the disk.
     """
-    path = os.path.realpath(path)
-    if not os.path.isfile(path):
+    path = _target(os.fspath(path))
+    mode = mode_of(path)  # os.path.isfile would hide an error of the disk
+    if mode is None or not stat.S_ISREG(mode):
         return
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -38,6 +38,18 @@ def refuse_malformed(X: Any, *, rows_checked: bool = False) -> None:
             place = _first_outside(numbers, size)
             if place is not None:
                 raise DataError(f"value {place}: {_outside(what, numbers[place], size)}")
+    elif kind == "lil":
+        _check_lists(X, columns)
+
+
+def _check_lists(X: Any, columns: int) -> None:
+    """Check a LIL matrix, which has a list of features and one of values for each row."""
+    for row, (numbers, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if len(numbers) != len(values):
+            raise DataError(f"row {row} has {len(numbers)} indices and {len(values)} values")
+        for number in (min(numbers), max(numbers)) if numbers else ():
+            if not 0 <= number < columns:
+                raise DataError(f"row {row}: {_outside('feature', number, columns)}")
 
 
 def _check_lines(X: Any, line: tuple[str, int], across: tuple[str, int]) -> None:
@@ -67,7 +79,7 @@ def _check_lengths(numbers: NDArray[Any], values: NDArray[Any]) -> None:
 
 def _first_outside(numbers: NDArray[Any], size: int) -> int | None:
     """Return the place of the first number that is not in 0..size-1; negative ones are large."""
-    unsigned = numbers.view(f"u{numbers.dtype.itemsize}")
+    unsigned = numbers.view(numbers.dtype.str.replace("i", "u"))  # in the same byte order
     if not len(unsigned) or int(unsigned.max()) < size:
         return None
     return int(np.argmax(unsigned >= size))

@@ -56,6 +56,7 @@ def remove_checkpoint(path: str, with_dataset: bool = False) -> None:
                 _remove_if_empty(folder)
         if with_dataset:
             remove_dataset(path)
+        sync_folder(path)
         _remove_files(Path(path), _MANIFEST)
         lock = Path(path, LOCK)
         if lock.stat().st_size == 0:
