@@ -136,6 +136,8 @@ def test_importance_is_the_weight_of_a_row(rows, folder):
         *({name: value} for name in ("header", "quotes") for value in (2, "no")),
         *({"ngrams": value} for value in (None, "2", 2.0, True, 9)),
         {"label_separator": 3},
+        *({"encoding": value} for value in ("hex", "zlib", "rot13", "undefined")),
+        {"delimiter": "\0"},
         {"columns": ["a", "b", "a"]},
     ],
     ids=str,
@@ -150,3 +152,9 @@ def test_options_that_a_model_file_may_not_say_are_refused(options, tmp_path):
 def test_flags_of_reading_may_be_numbers(tmp_path):
     (tmp_path / "rows.svm").write_text("1 0:1\n")
     assert thresher.scan(tmp_path / "rows.svm", zero_based=1, header=None) is not None
+
+
+def test_options_of_reading_may_be_those_of_numpy(tmp_path):
+    (tmp_path / "rows.svm").write_text("1 0:1\n")
+    options = {"zero_based": np.True_, "bits": np.int64(4), "ngrams": np.int32(2)}
+    assert thresher.scan(tmp_path / "rows.svm", **options).reading.plain()["bits"] == 4

@@ -126,8 +126,8 @@ READING = {
     **{name: [None, -1, 2, "1"] for name in ("first",)},
     **{name: [-1, "text", "zero\x1b"] for name in ("format", "missing", "dates")},
     **{name: [-1, True, 1e308] for name in ("label", "weight", "label_separator")},
-    "delimiter": ["", ";;", "\n", "é", 1],
-    "encoding": ["none", "a\0b", "", 1],
+    "delimiter": ["", ";;", "\n", "é", "\0", 1],
+    "encoding": ["none", "a\0b", "", "hex", "zlib", "rot13", 1],
     **{
         name: [None, -1, 1e308, "text", '"a"', "{}", "[1]", "[[[[", "[" * 100_000, "1" * 5000]
         for name in ("text", "ignore", "columns", "interactions", "frame_columns")

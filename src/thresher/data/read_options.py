@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from thresher.data.bad_lines import check_policy
 from thresher.data.formats import FORMATS
@@ -75,7 +76,7 @@ class ReadOptions:
         ):
             raise ParameterError(parameter="threads", value=self.threads, allowed="from 1 to 256")
         for pair in self.interactions:
-            if len(pair) != 2 or not pair.isascii() or not pair.isprintable() or " " in pair:
+            if not is_pair(pair):
                 raise ParameterError(
                     parameter="interactions",
                     value=pair,
@@ -131,6 +132,9 @@ class ReadOptions:
                     f"{name!r} is not an option of reading; the options are {', '.join(known)}",
                     parameter=name,
                 )
+        for name, given in options.items():
+            if isinstance(given, np.generic):  # np.True_, np.int64(2)
+                options[name] = given.item()
         for name in ("interactions", "text", "ignore", "columns"):
             if name in options:
                 given = options[name]
@@ -183,21 +187,35 @@ def column_name(option: str, given: Any) -> str | None:
     return str(given)
 
 
+def is_pair(pair: str) -> bool:
+    """Tell whether a text is two letters of namespaces."""
+    return len(pair) == 2 and pair.isascii() and pair.isprintable() and " " not in pair
+
+
+def is_delimiter(text: str) -> bool:
+    """Tell whether cells of CSV files may be separated by a text."""
+    return len(text) == 1 and text.isascii() and text not in '\r\n"\0'
+
+
+def is_encoding(name: str) -> bool:
+    """Tell whether a name is that of an encoding of text; some codecs, as of zip, are of bytes."""
+    try:
+        "".encode(name)
+        return isinstance(b"".decode(name), str)
+    except (LookupError, ValueError):
+        return False
+
+
 def check_csv(delimiter: str | None, encoding: str | None, columns: tuple[str, ...]) -> None:
     """Raise ParameterError if an option of CSV files has a value that is not allowed."""
-    if delimiter is not None and (
-        len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"'
-    ):
+    if delimiter is not None and not is_delimiter(delimiter):
         raise ParameterError(
             parameter="delimiter", value=delimiter, allowed="one character, or tab, as in ';'"
         )
-    if encoding is not None:
-        try:
-            codecs.lookup(encoding)
-        except LookupError:
-            raise ParameterError(
-                parameter="encoding", value=encoding, allowed="a known one, such as latin-1"
-            ) from None
+    if encoding is not None and not is_encoding(encoding):
+        raise ParameterError(
+            parameter="encoding", value=encoding, allowed="a known one, such as latin-1"
+        )
     if len(set(columns)) < len(columns):
         twice = next(name for name, count in Counter(columns).items() if count > 1)
         raise ParameterError(parameter="columns", value=twice, allowed="different names")

@@ -5,12 +5,11 @@ Programs that read rows for a model trust these options. A file may come from a 
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from thresher.data.formats import FORMATS
-from thresher.data.read_options import KINDS, MISSING
+from thresher.data.read_options import KINDS, MISSING, is_delimiter, is_encoding, is_pair
 from thresher.file_format import from_json
 
 __all__ = ["check_reading"]
@@ -25,14 +24,11 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_encoding(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and codecs.lookup(value) is not None
-    except (LookupError, ValueError):
-        return False
+    return isinstance(value, str) and is_encoding(value)
 
 
 def _is_delimiter(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 1 and value.isascii() and value not in '\r\n"'
+    return isinstance(value, str) and is_delimiter(value)
 
 
 def _numbers(first: int, last: int) -> Callable[[Any], bool]:
@@ -52,10 +48,7 @@ def _are_different(value: Any) -> bool:
 
 
 def _are_pairs(value: Any) -> bool:
-    return _are_texts(value) and all(
-        len(pair) == 2 and pair.isascii() and pair.isprintable() and " " not in pair
-        for pair in value
-    )
+    return _are_texts(value) and all(map(is_pair, value))
 
 
 def _are_kinds(value: Any) -> bool:
