@@ -148,7 +148,7 @@ def test_a_program_reads_two_pipes_one_after_the_other(tmp_path):
         os.mkfifo(pipe)
     with subprocess.Popen(["cat", *pipes], stdout=subprocess.PIPE) as reader:
         try:
-            code = "import sys; from test_atomic import write_together; write_together(sys.argv[1:])"
+            code = "import sys, test_atomic; test_atomic.write_together(sys.argv[1:])"
             subprocess.run(
                 [sys.executable, "-c", code, *pipes],
                 cwd=os.path.dirname(__file__), check=True, timeout=60,
