@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import os
 import random
 import threading
@@ -13,10 +14,12 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from support.files import called
 from support.tables import csv_file
 from thresher import DataError, look, scan
 from thresher.data import csv_files
 from thresher.data.csv_layout import CsvLayout
+from thresher.errors import InputError
 
 HEAD = "label,a,b\n"
 ROWS = "1,2.5,x\n0,3,y\n" * 500
@@ -88,6 +91,84 @@ def test_look_reads_quotes_as_plain_characters(tmp_path):
         found = look(csv_file(tmp_path, HEAD + ROWS + row + ROWS))
         assert found.facts.rows.read == 2001
         assert "--no-quotes" in found.command
+
+
+def test_look_counts_the_row_as_one_bad_line(tmp_path):
+    """Cells with the delimiter show that quotes are marks; the row is in a later block."""
+    rows = "".join(f'{i % 2},"Smith, J{i}",4\n' for i in range(60_000))
+    path = csv_file(tmp_path, "y,a,b\n" + rows + '1,"Smi')
+    found = look(path)
+    assert found.facts.rows.read == 60_000
+    assert found.facts.bad.lines == 1
+    assert found.facts.bad.first.startswith(f"{path}:60002: a quote is never closed")
+    assert "--no-quotes" not in found.command
+    assert not any(one.name in ("empty", "quotes") for one in found.findings)
+
+
+@pytest.mark.parametrize(
+    "row", ['1,4,"Smi', '1,4,"Smi\n(2 rows)\n', '"1,4,Smi\n', '1,"x, y",4,"z\n']
+)
+def test_look_keeps_quotes_if_few_lines_follow(tmp_path, row):
+    path = csv_file(tmp_path, 'y,a,b\n1,4,"Smith"\n0,5,"J, D"\n' + row)
+    found = look(path)
+    assert found.facts.rows.read == 2
+    assert found.facts.bad.first.startswith(f"{path}:4: a quote is never closed")
+    assert "--no-quotes" not in found.command
+
+
+def test_look_names_the_option_if_quotes_may_be_plain():
+    """A second reading would tell, but a pipe has none."""
+    found = json.loads(called("look", "-", "--format", "csv", "--json", stdin=OPEN.encode()).stdout)
+    assert found["rows"]["read"] == 1000
+    (bad,) = (one for one in found["findings"] if one["name"] == "bad lines")
+    assert "-:1002: a quote is never closed" in bad["what"]
+    assert bad["advice"] == "if quotes are part of the cells, use --no-quotes"
+
+
+def test_look_begins_again_with_all_files(tmp_path):
+    """No row counts twice, and none was read in the other way."""
+    first = csv_file(tmp_path, HEAD + ROWS, "first.csv")
+    lines = '1,2.5,"x"\n0,3,y\n' * 20_000 + '1,2,"x\n' + ROWS
+    found = look([first, csv_file(tmp_path, HEAD + lines, "second.csv")])
+    assert found.facts.rows.read == 1000 + 40_000 + 1001
+    assert found.facts.bad.lines == 0
+    assert [one.layout.quotes for one in found.facts.files] == [True, False]
+    column = found.facts.column("b")
+    assert column.distinct == 4  # x, y, and with quotes: "x", "x
+    assert "--no-quotes" in found.command
+
+
+@pytest.mark.parametrize("head", ['y,"a\n', '"y,a\n', 'y,"a'])
+@pytest.mark.parametrize("options", [{}, {"on_bad_line": "skip"}, {"header": True}])
+def test_a_header(tmp_path, head, options):
+    path = csv_file(tmp_path, head + "1,2\n2,3\n" * head.endswith("\n"))
+    what = r"csv:1: a quote in the header is never closed; .*quotes=False"
+    with pytest.raises(InputError, match=what):
+        list(scan(path, label="y", **options).blocks(labelled=True))
+    assert look(path).facts.files[0].unsure == ("quotes",)
+
+
+@pytest.mark.parametrize("rows", [10_000, 100_000])
+def test_a_header_of_a_longer_file(tmp_path, rows):
+    path = csv_file(tmp_path, 'y,"a\n' + "1,2\n2,3\n" * rows)
+    with pytest.raises(InputError, match=r"csv:1: .*never closed, or the header is longer than 64"):
+        list(scan(path, label="y").blocks())
+    assert look(path).facts.rows.read == 2 * rows
+
+
+def test_a_header_of_several_lines_is_legal(tmp_path):
+    for end in ("", "\n", "\n\n"):
+        path = csv_file(tmp_path, 'label,"a\n""b"""' + end)
+        assert labels(path) == []
+    assert labels(csv_file(tmp_path, 'label,"a\nb"\n1,2\n')) == [1.0]
+
+
+def test_the_first_row_of_a_file_without_a_header_is_a_bad_line(tmp_path):
+    path = csv_file(tmp_path, '1,"2\n0,3\n')
+    with pytest.raises(DataError, match=r"csv:1: a quote is never closed"):
+        list(scan(path, label=0, header=False).blocks())
+    source = scan(path, label=0, header=False, on_bad_line="skip")
+    assert sum(block.rows for block in source.blocks()) == 0
 
 
 def _rows(data, columns, **layout):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from thresher.data.csv_head import LONGEST, head_of
+from thresher.data.open_quotes import open_header
 from thresher.errors import DataError, InputError, ParameterError, setting
 
 __all__ = ["DELIMITERS", "TAG", "UNBROKEN", "CsvLayout", "CsvOptions", "layout_of"]
@@ -153,10 +154,15 @@ def layout_of(
         rows = rows[:-1]
     first, below = rows[0], rows[1:]
     layout = CsvLayout(delimiter, encoding=encoding, quotes=quotes, heads=first)
+    header = options.header
+    if header is None and not options.columns:
+        header = _is_header(path, first, below, like)
+    if header and quotes and not below and len(_parsed(path, f"{text}\n0", delimiter, True)) == 1:
+        raise open_header(path, None if complete else len(text))  # it takes in any row after it
     if options.columns:
         found = _with_given_names(path, layout, options, first, below)
         return replace(found, empty=complete and not found.rows)
-    if options.header or (options.header is None and _is_header(path, first, below, like)):
+    if header:
         return replace(layout, names=first, rows=below, empty=complete and not below)
     return _without_header(path, replace(layout, header=False, heads=()), rows, options.header)
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import codecs
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from thresher.data.csv_layout import CsvLayout
 from thresher.errors import InputError, setting
 
-__all__ = ["EndRow", "RowsAndEnd", "open_quote"]
+if TYPE_CHECKING:
+    from thresher.data.csv_layout import CsvLayout
+
+__all__ = ["EndRow", "RowsAndEnd", "open_header", "open_quote"]
 
 _CELL = "\x1eend of the file\x1e"
+_HINT = "if quotes are part of the cells, use ", setting("quotes", False)
 _UNITS = {"utf-16": 2, "utf-32": 4}  # bytes of a character; a mark says in which order
 
 
@@ -112,5 +115,20 @@ def open_quote(text: str) -> InputError:
     rest = f", with the {lines:,} lines after it" if lines > 1 else ", with the line after it"
     return InputError(
         "a quote is never closed: its cell has the rest of the file" + rest * (lines > 0),
-        hint=("if quotes are part of the cells, use ", setting("quotes", False)),
+        parameter="quotes",
+        hint=_HINT,
     )
+
+
+def open_header(path: str, limit: int | None) -> InputError:
+    """Return the error of a header with a quote that is never closed; it cannot be left out.
+
+    Parameters
+    ----------
+    path : str
+    limit : int or None
+        Characters of the header that were read, if the file has more.
+    """
+    longer = "" if limit is None else f", or the header is longer than {round(limit / 1024)} KiB"
+    what = f"a quote in the header is never closed{longer}"
+    return InputError(what, place=f"{path}:1", parameter="quotes", hint=_HINT)

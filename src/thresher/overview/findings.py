@@ -5,7 +5,7 @@ from __future__ import annotations
 from thresher.errors import Setting, setting
 from thresher.overview.column_findings import column_findings, feature_findings, shortened
 from thresher.overview.facts import DataFacts
-from thresher.overview.finding import Finding
+from thresher.overview.finding import Finding, option_text
 from thresher.overview.labels import LabelFacts, label_text
 from thresher.overview.sniff import Sniffed
 
@@ -15,6 +15,7 @@ _RARE = 0.01  # share of a rare class
 _FEW = 10  # rows of a class that is too small to learn
 _MOST_OTHERS = 4  # columns that could be labels, too
 _COPIES = 0.05  # share of repeated rows, as in discovery
+_PLAIN = setting("quotes", False)
 _FORMATS = "svmlight, VW text, CSV, Parquet or Arrow"
 
 
@@ -52,9 +53,9 @@ def _file(facts: DataFacts) -> list[Finding]:
         what = "the format is not clear from the first line; it is read as CSV"
         found.append(Finding("unclear format", what, (setting("format", "csv"),)))
     found += _layout(file)
-    if facts.bad.open_quotes:
+    if any("quotes" in one.unsure for one in facts.files):
         what = "a cell begins with a quote that is never closed: it would enclose many lines"
-        found.append(Finding("quotes", what, (setting("quotes", False),)))
+        found.append(Finding("quotes", what, (_PLAIN,)))
     if file.encoding not in ("utf-8", ""):
         what = f"the text is not UTF-8, but {file.encoding}"
         found.append(Finding("encoding", what, (setting("encoding", file.encoding),)))
@@ -108,7 +109,8 @@ def _bytes(facts: DataFacts) -> list[Finding]:
         if "--zero-based" in bad.first:
             what = f"features are numbered from 0: {bad.first}"
             mends = (setting("zero_based", True),)
-        found.append(Finding("bad lines", what, mends))
+        advice = f"if quotes are part of the cells, use {option_text(_PLAIN)}" * bad.open_quote
+        found.append(Finding("bad lines", what, mends, advice))
     return found
 
 

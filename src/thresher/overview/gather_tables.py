@@ -22,7 +22,12 @@ from thresher.overview.label_choice import LabelChoice, choose_label
 from thresher.overview.labels import LabelCounter, LabelFacts, add_given, are_sets
 from thresher.overview.limits import Limits
 from thresher.overview.sniff import Sniffed
-from thresher.overview.table_batches import BATCH_ROWS, BadLineCount, read_batches
+from thresher.overview.table_batches import (
+    BATCH_ROWS,
+    BadLineCount,
+    PlainQuotesError,
+    read_batches,
+)
 
 __all__ = ["gather_frame", "gather_tables"]
 
@@ -197,6 +202,15 @@ def gather_tables(files: Sequence[Sniffed], limits: Limits, label: str | None = 
     label : str, optional
         Name or position of the column of labels.
     """
+    while True:
+        try:
+            return _gathered(files, limits, label)
+        except PlainQuotesError as found:  # also the rows so far were read with quotes
+            files = [one.with_plain_quotes() if one == found.file else one for one in files]
+
+
+def _gathered(files: Sequence[Sniffed], limits: Limits, label: str | None) -> DataFacts:
+    """Return the facts; raise PlainQuotesError if a file must be read without quotes."""
     layout = next((one.layout for one in files if one.layout is not None), None)
     table = _TableRows(label, all(one.is_named for one in files), layout=layout)
     reading = _Reading(files, limits)

@@ -52,7 +52,7 @@ class Sniffed:
     layout : CsvLayout or None
         Of a CSV file, without its first rows.
     unsure : tuple of str
-        Options that `train` needs because the file does not decide: "format", "header".
+        Options that `train` needs because the file does not decide: "format", "header", "quotes".
     """
 
     path: str
@@ -81,6 +81,12 @@ class Sniffed:
         """Whether options call columns by names, not by positions."""
         layout = self.layout
         return layout is None or layout.header or layout.text is not None
+
+    def with_plain_quotes(self) -> Sniffed:
+        """Return this file with quotes as plain characters."""
+        assert self.layout is not None
+        layout = replace(self.layout, quotes=False)
+        return replace(self, layout=layout, unsure=(*self.unsure, "quotes"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the attributes as JSON types."""
@@ -138,18 +144,29 @@ def sniff(
     line_end = "\r\n" if "\r\n" in text else ("\r" if "\r" in text and "\n" not in text else "\n")
     layout = None
     if format == "csv":
-        options = CsvOptions(delimiter, header, encoding=encoding)
         try:
-            layout = layout_of(path, options, like)
-        except InputError:  # it is not clear whether the first line is a header
-            layout = layout_of(path, replace(options, header=False), like)
-            unsure = (*unsure, "header")
+            layout, more = _layout(path, CsvOptions(delimiter, header, encoding=encoding), like)
         except DataError:
             return Sniffed(path, "text", "a text whose first row is too long", **about)
+        unsure += more
         if not (delimiter or layout.empty or _is_table(layout)) and "\n" in text:
             format = "lines"
         layout = replace(layout, rows=(), note="")
     return Sniffed(path, format, "", compression, size, encoding, bom, line_end, layout, unsure)
+
+
+def _layout(
+    path: str, options: CsvOptions, like: CsvLayout | None
+) -> tuple[CsvLayout, tuple[str, ...]]:
+    """Return the layout of a CSV file, and the options that the file does not decide."""
+    try:
+        return layout_of(path, options, like), ()
+    except InputError as error:
+        if error.parameter == "quotes":  # a quote in the header is never closed
+            layout, more = _layout(path, replace(options, quotes=False), like)
+            return layout, ("quotes", *more)
+    # It is not clear whether the first line is a header.
+    return layout_of(path, replace(options, header=False), like), ("header",)
 
 
 def _is_table(layout: CsvLayout) -> bool:

@@ -2,6 +2,10 @@
 
 Cells of CSV files are strings. Lines with too many or too few cells are counted and left out.
 Bytes that are not text in the encoding are replaced, and counted; so are NUL bytes.
+
+A row with a quote that is never closed is one bad line, unless quotes seem to be plain characters:
+fewer lines are bad if quotes are plain than if they are marks, where the lines that this row
+encloses are counted as bad. So it is if the row is longer than a block.
 """
 
 from __future__ import annotations
@@ -17,14 +21,15 @@ from typing import Any
 from thresher.data.columns import arrow
 from thresher.data.csv_files import LINE, split_tags
 from thresher.data.csv_layout import CsvLayout
-from thresher.data.open_quotes import EndRow, RowsAndEnd
+from thresher.data.open_quotes import EndRow, RowsAndEnd, open_quote
 from thresher.data.open_streams import open_bytes
+from thresher.data.paths import can_reopen
 from thresher.data.spans import Span
 from thresher.data.table_files import read_tables
 from thresher.errors import DataError
 from thresher.overview.sniff import Sniffed
 
-__all__ = ["BATCH_ROWS", "BadLineCount", "read_batches"]
+__all__ = ["BATCH_ROWS", "BadLineCount", "PlainQuotesError", "read_batches"]
 
 BATCH_ROWS = 8192
 _BLOCK = 1 << 20  # bytes per read, and the longest row
@@ -48,8 +53,8 @@ class BadLineCount:
         NUL bytes.
     first_nul : str
         Place of the first of them.
-    open_quotes : bool
-        Whether a quote is never closed, so that quotes were read as plain characters.
+    open_quote : bool
+        Whether one of these lines has a quote that is never closed, and encloses others.
     """
 
     lines: int = 0
@@ -58,7 +63,7 @@ class BadLineCount:
     first_undecodable: str = ""
     nul: int = 0
     first_nul: str = ""
-    open_quotes: bool = False
+    open_quote: bool = False
 
     def add(self, place: str, what: str) -> None:
         """Count a line."""
@@ -66,8 +71,18 @@ class BadLineCount:
         self.first = self.first or f"{place}: {what}"
 
 
-class _OpenQuoteError(Exception):
-    """A quote is never closed."""
+class PlainQuotesError(Exception):
+    """A quote is never closed, and quotes seem to be plain characters.
+
+    Attributes
+    ----------
+    file : Sniffed
+        The file, which should be read again.
+    """
+
+    def __init__(self, file: Sniffed) -> None:
+        super().__init__(file.path)
+        self.file = file
 
 
 class _Utf8(io.RawIOBase):
@@ -143,24 +158,18 @@ def read_batches(
         Gets what cannot be read.
     on_read : callable
         Called with the number of stored bytes that were read.
+
+    Raises
+    ------
+    PlainQuotesError
+        A CSV file should be read again, from its beginning, with quotes as plain characters.
     """
     if file.format != "csv":
         for table in read_tables(file.path, file.format, BATCH_ROWS, Span(0, sys.maxsize)):
             yield table.combine_chunks().to_batches()[0]
         return
-    if file.layout is None or not file.layout.names:
-        return
-    layout, done = file.layout, 0
-    while True:
-        try:
-            for batch in _csv(file, layout, bad, on_read, done):
-                done += batch.num_rows
-                yield batch
-            return
-        except _OpenQuoteError:
-            layout = replace(layout, quotes=False)
-            bad.open_quotes = True
-            bad.lines, bad.first, bad.nul, bad.undecodable = 0, "", 0, 0
+    if file.layout is not None and file.layout.names:
+        yield from _csv(file, file.layout, bad, on_read)
 
 
 def _csv(
@@ -168,22 +177,24 @@ def _csv(
     layout: CsvLayout,
     bad: BadLineCount,
     on_read: Callable[[int], None],
-    done: int,
 ) -> Iterator[Any]:
-    """Yield batches of a CSV file, without its first `done` rows."""
+    """Yield batches of a CSV file."""
     pa = arrow("reading CSV")
     from pyarrow import csv
 
     names = [LINE] if layout.tagged else _unique(layout.names)
-    end, opened = EndRow(layout, len(names)), False
+    end, opened, left_out = EndRow(layout, len(names)), "", 0
+    count = 2 if layout.header else 1
 
     def ragged(row: Any) -> str:
-        nonlocal opened
-        if row.text.endswith(end.text):
-            opened = opened or not end.is_text(row.text)
+        nonlocal opened, left_out
+        text = end.text_before(row.text)
+        if text is not None:
+            opened = text
             return "skip"
         what = f"expected {row.expected_columns} cells, found {row.actual_columns}"
         bad.add(f"{file.path}:{row.number}" if row.number else file.path, what)
+        left_out += 1
         return "skip"
 
     with open_bytes(file.path) as stream:
@@ -214,8 +225,10 @@ def _csv(
             with reader:
                 cells = 0
                 for batch in reader:
-                    if opened or end.row_before(batch) is not None:
-                        raise _OpenQuoteError
+                    before = end.row_before(batch)
+                    if before is not None:
+                        opened, batch = before, batch.slice(0, batch.num_rows - 1)
+                    count += batch.num_rows
                     for begin in range(0, batch.num_rows, BATCH_ROWS):
                         piece = batch.slice(begin, BATCH_ROWS)
                         # The reader reads ahead: count what the rows so far take. A cell has an
@@ -223,19 +236,35 @@ def _csv(
                         cells += piece.nbytes - 3 * piece.num_rows * len(names)
                         share = min(cells / max(plain.size, 1), 1.0)
                         on_read(round(stream.raw_position * share))
-                        if done:
-                            piece, done = piece.slice(done), max(done - piece.num_rows, 0)
-                        if piece.num_rows:
-                            yield _split(piece) if layout.tagged else piece
-                if opened:
-                    raise _OpenQuoteError
+                        yield _split(piece) if layout.tagged else piece
         except pa.ArrowInvalid as error:
             what = str(error)
             if "Empty CSV" in what:
                 return
             if "straddling" in what and layout.quotes:
-                raise _OpenQuoteError from error
+                if can_reopen(file.path):
+                    raise PlainQuotesError(file) from error
+                what = f"a row is longer than {_BLOCK >> 10} KiB, or a quote is never closed"
             raise DataError(f"{file.path}: {what}") from error
+    if opened:
+        lines = max(opened.count("\n"), opened.count("\r"))  # that the open row encloses
+        if lines and _bad_without_quotes(file, layout, lines + left_out) < lines + left_out:
+            raise PlainQuotesError(file)
+        bad.add(f"{file.path}:{count + left_out}", str(open_quote(opened).what))
+        bad.open_quote = bad.open_quote or lines > 0
+
+
+def _bad_without_quotes(file: Sniffed, layout: CsvLayout, most: int) -> int:
+    """Return how many lines are bad if quotes are plain characters; `most` if that is not known."""
+    if not can_reopen(file.path):
+        return most
+    bad = BadLineCount()
+    try:
+        for _ in _csv(file, replace(layout, quotes=False), bad, lambda _: None):
+            pass
+    except DataError:
+        return most
+    return bad.lines
 
 
 def _split(lines: Any) -> Any:
