@@ -5,7 +5,8 @@ import pytest
 
 import thresher
 from thresher import FTRLClassifier, FTRLRegressor, OnePassSearchCV, scan
-from thresher.errors import DataError
+from thresher.data.label_checks import refuse
+from thresher.errors import DataError, InputError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
 
@@ -126,3 +127,12 @@ def test_the_shell_leaves_them_out(tmp_path):
     done = called("train", holes, "-m", model, "--unlabelled", "predict", code=2)
     assert "unlabelled" in done.stderr
     assert "error or skip" in done.stderr
+
+
+def test_the_error_of_a_bad_label(tmp_path):
+    (block,) = scan(csv_file(tmp_path, "1 1:2\n3 1:2\n", "rows.svm")).blocks(labelled=True)
+    bad = np.array([False, True])
+    with pytest.raises(InputError, match=r"svm:2:1: the row has no label; leave such rows out"):
+        refuse(block, bad, lambda row: None)
+    with pytest.raises(DataError, match=r"svm:2:1: row 1 is odd$"):
+        refuse(block, bad, lambda row: f"row {row} is odd")

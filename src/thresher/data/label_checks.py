@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -121,7 +122,8 @@ def two_targets(
 def refuse_words(block: LabelledRows, y: NDArray[Any], expected: str) -> None:
     """Raise DataError if labels are not numbers."""
     if y.dtype.kind not in "fiub" and len(y):
-        what = missing(y[0]) or f"the label is {y[:1].tolist()[0]!r}; {expected}"
+        what = f"the label is {y[:1].tolist()[0]!r}; {expected}"
+        what = NO_LABEL if missing(y[0]) else what
         raise DataError(f"{block.label_place(0)}: {what}")
 
 
@@ -130,10 +132,9 @@ def shown(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
-def missing(label: Any) -> str:
-    """Return the error of a row without a label; empty if the row has a label."""
-    none = label is None or (isinstance(label, float) and np.isnan(label))
-    return NO_LABEL if none else ""
+def missing(label: Any) -> bool:
+    """Tell whether a label is missing: NaN or None."""
+    return label is None or (isinstance(label, float) and bool(np.isnan(label)))
 
 
 def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -142,7 +143,7 @@ def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnan(labels), bool)
     if labels.dtype.kind != "O":
         return np.zeros(len(labels), bool)
-    return np.array([bool(missing(label)) for label in labels.tolist()], bool)
+    return np.array([missing(label) for label in labels.tolist()], bool)
 
 
 def no_label(block: LabelledRows, row: int) -> DataError:
@@ -152,13 +153,26 @@ def no_label(block: LabelledRows, row: int) -> DataError:
     return InputError(NO_LABEL, place=block.label_place(row), hint=hint if in_file else None)
 
 
-def refuse(block: LabelledRows, bad: NDArray[np.bool_], what: Any) -> None:
-    """Raise DataError for the first bad row; `what` returns what is wrong with a row."""
+def refuse_missing(block: LabelledRows, none: NDArray[np.bool_]) -> None:
+    """Raise DataError for the first row without a label."""
+    if none.any():
+        raise no_label(block, int(none.argmax()))
+
+
+def refuse(block: LabelledRows, bad: NDArray[np.bool_], what: Callable[..., str | None]) -> None:
+    """Raise DataError for the first bad row.
+
+    Parameters
+    ----------
+    block : Block
+    bad : array of bool
+        For each row, whether it is bad.
+    what : callable
+        Returns what is wrong with a row; None: it has no label.
+    """
     if bad.any():
         row = int(bad.argmax())
         text = what(row)
-        raise (
-            no_label(block, row)
-            if text == NO_LABEL
-            else DataError(f"{block.label_place(row)}: {text}")
-        )
+        if text is None:
+            raise no_label(block, row)
+        raise DataError(f"{block.label_place(row)}: {text}")

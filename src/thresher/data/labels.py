@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.label_checks import (
-    NO_LABEL,
     LabelledRows,
     missing,
+    missing_labels,
     no_label,
     places_of,
     refuse,
+    refuse_missing,
     refuse_words,
     shown,
     single_labels,
@@ -105,7 +106,7 @@ class NumericLabels(Labels):
         y = single_labels(block)
         refuse_words(block, y, "a number was expected")
         y = np.ascontiguousarray(y, np.float64)
-        refuse(block, np.isnan(y), lambda row: NO_LABEL)
+        refuse_missing(block, np.isnan(y))
         for loss in self.losses:
             needed = f"loss {loss.name} needs {loss.labels_needed}"
             refuse(block, loss.refuses(y), lambda row, n=needed: f"the label is {y[row]:g}; {n}")
@@ -221,7 +222,7 @@ class ManyClasses(Labels):
             if made is not None:
                 return Targets.of_values(made)
         numbers, known = places_of(self._classes, y)
-        refuse(block, ~known, lambda row: missing(y[row]) or self._unknown(y[row]))
+        refuse(block, ~known, lambda row: None if missing(y[row]) else self._unknown(y[row]))
         if self.outputs == 1:
             # Exact, since `low` is -1 or 0. np.where takes five times as long.
             return Targets.of_values(numbers.astype(np.float64) * (1.0 - self.low) + self.low)
@@ -354,8 +355,7 @@ class ArrivingClasses(Labels):
         """
         if not self.sets:
             y = single_labels(block)
-            none = np.array([bool(missing(label)) for label in y.tolist()], bool)
-            refuse(block, none, lambda row: NO_LABEL)
+            refuse_missing(block, missing_labels(y))
         starts, labels = block.label_sets()
         if len(labels) == 0:
             return []

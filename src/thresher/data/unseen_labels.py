@@ -206,7 +206,7 @@ def evaluation_rows(
 def _present(block: LabelledRows) -> NDArray[Any]:
     """Return one label per row; raise DataError if a row has none."""
     y = single_labels(block)
-    none = np.isnan(y) if y.dtype.kind == "f" else np.array([bool(missing(k)) for k in y.tolist()])
+    none = np.isnan(y) if y.dtype.kind == "f" else np.array([missing(k) for k in y.tolist()])
     if none.any():
         raise DataError(f"{block.label_place(int(none.argmax()))}: {NO_LABEL}")
     return y
