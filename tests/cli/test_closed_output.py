@@ -1,5 +1,7 @@
-"""The reader of standard output has closed it: exit code 141, and not a word."""
+"""The reader of standard output has closed it (exit code 141), it is full, or there is none."""
 
+import errno
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import sys
 import pytest
 
 from support.files import called, vw
+from thresher.cli.render.output import end_output
 
 THRESHER = [sys.executable, "-m", "thresher"]
 TUNE = ["tune", "rows.vw", "--rule", "ftrl", "--grid", "l1=0.1,1", "-m", "best"]
@@ -74,15 +77,92 @@ def test_an_error_keeps_its_code_and_its_words(folder):
     assert (code, said) == (1, "missing.svm: no such file\n")
 
 
-def test_a_full_output_is_one_line_and_exit_code_1(folder):
+def full_output(folder, words, **environment):
+    """Run a command whose output cannot be written; return its exit code and what it said."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*THRESHER, "inspect", "m.thresher"],
+            [*THRESHER, *words],
             cwd=folder,
+            env=kept | environment,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             timeout=60,
         )
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith("No space left on device")
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["inspect", "version", "help", "help of train", "completion", "train, json", "demo"]
+)
+def test_a_full_output_is_one_line_and_exit_code_1(folder, name):
+    code, said = full_output(folder, COMMANDS[name])
+    assert code == 1
+    assert said.splitlines()[-1] == "standard output: No space left on device"
+    assert "Traceback" not in said
+
+
+def test_a_full_output_without_a_buffer(folder):
+    code, said = full_output(folder, COMMANDS["inspect"], PYTHONUNBUFFERED="1")
+    assert (code, said) == (1, "standard output: No space left on device\n")
+
+
+def without(folder, streams, words):
+    """Run a command without standard streams, such as ">&-"."""
+    command = f'exec "$@" {streams}'
+    return subprocess.run(
+        ["/bin/sh", "-c", command, "sh", *THRESHER, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.mark.parametrize("name", ["predict", "export", "completion", "man"])
+def test_a_result_needs_standard_output(folder, name):
+    done = without(folder, ">&-", COMMANDS[name])
+    assert (done.returncode, done.stderr) == (1, "standard output: it is closed\n")
+
+
+def test_strict_predictions_need_standard_output(folder):
+    done = without(folder, ">&-", [*COMMANDS["predict"], "--strict"])
+    assert (done.returncode, done.stderr) == (1, "standard output: it is closed\n")
+
+
+@pytest.mark.parametrize("name", ["predict", "export"])
+def test_a_file_needs_no_standard_output(folder, name):
+    done = without(folder, ">&-", [*COMMANDS[name], "-o", "result.json"])
+    assert done.returncode == 0, done.stderr
+    assert (folder / "result.json").stat().st_size > 100
+
+
+def test_a_demo_without_standard_output(folder):
+    done = without(folder, ">&-", ["demo", "--examples", "2000"])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["look", "evaluate", "tune", "compare", "discover"])
+def test_without_standard_error(folder, name):
+    done = without(folder, "2>&-", COMMANDS[name])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("words", [["predict", "m.thresher", "-"], ["look", "-"]])
+def test_without_standard_input(folder, words):
+    done = without(folder, "<&-", words)
+    assert (done.returncode, done.stderr) == (1, "standard input: it is closed\n")
+
+
+class _Full(io.StringIO):
+    """An output without a file that cannot be written."""
+
+    def flush(self):
+        raise OSError(errno.ENOSPC, "full")
+
+
+def test_the_end_of_an_output_without_a_file(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", _Full())
+    end_output()

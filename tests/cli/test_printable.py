@@ -11,7 +11,7 @@ from support.files import called
 from support.terminals import on_pipe, on_terminal
 from thresher import FTRLClassifier
 from thresher.model.model import Model
-from thresher.printable import printable
+from thresher.printable import one_line, one_lines, printable
 
 CONTROLS = [*range(0x20), *range(0x7F, 0xA0)]  # C0, DEL, C1
 DIRECTIONS = [0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
@@ -299,3 +299,11 @@ def test_export_escapes_names_on_a_terminal(models, form):
     assert not dangerous(found)
     _, raw = on_pipe("export", models[0], "--to", form)
     assert (b"\x1b" in raw) == (form in ("sql", "csv"))
+
+
+def test_lines_without_breaks_are_not_made_again():
+    plain, tabs = ["yes", "", "café"], ["a\tb", "c\x1b"]
+    assert one_lines(plain) is plain
+    assert one_lines(tabs) is tabs
+    assert one_lines(["a\tb", "c\nd", "e\ud800"]) == ["a\tb", r"c\nd", r"e\ud800"]
+    assert one_lines(list(EVERY)) == [one_line(letter) for letter in EVERY]

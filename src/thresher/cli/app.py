@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect as inspection
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -27,7 +28,7 @@ from thresher.cli.options.serve import serve
 from thresher.cli.options.shell import completion, man
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
-from thresher.cli.render.output import ClosedOutputError, end_output, show
+from thresher.cli.render.output import ClosedOutputError, echo, end_output, show
 
 app = typer.Typer(
     name="thresher",
@@ -42,7 +43,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"thresher {__version__}")
+        echo(f"thresher {__version__}")
         raise typer.Exit
 
 
@@ -79,6 +80,8 @@ def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
 
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
+    if sys.stderr is None:  # it is closed: print would write to standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
         code = _exit_code_of_error()
         gc.collect()  # close what the error has left open: threads may still read files

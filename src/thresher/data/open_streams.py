@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -55,6 +56,8 @@ def open_bytes(
         )
     raw: Any
     if path == paths.STANDARD_INPUT:
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", "standard input")
         raw = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         try:
             status = os.fstat(raw.fileno())

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from thresher.atomic import write_whole, written_together
 from thresher.cli.options.parsed import CompareOptions
 from thresher.cli.render.comparison_progress import ComparisonLines
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import show, show_lines, show_record
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.build_estimator import unknown_loss
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
@@ -136,7 +136,7 @@ def _write(options: CompareOptions, found: Comparison) -> None:
 
 def _report(options: CompareOptions, found: Comparison, seconds: float) -> None:
     if options.json:
-        print(as_json({"event": "done", **found.about, "seconds": round(seconds, 3)}))
+        show_record(as_json({"event": "done", **found.about, "seconds": round(seconds, 3)}))
         return
     if options.quiet:
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -18,6 +17,7 @@ from rich.table import Table
 
 from thresher import FeatureDiscovery, OnePassClassifier
 from thresher.atomic import written_whole
+from thresher.cli.render.output import is_shown, naming_output
 
 _PER_ROW = 30  # features
 _CHUNK = 20_000  # rows
@@ -84,6 +84,7 @@ class Stream:
             yield self.rows(min(_CHUNK, examples - start))
 
 
+@naming_output()
 def run(
     examples: int, features: int, relevant: int, seed: int, quiet: bool, html: str | None
 ) -> None:
@@ -119,7 +120,7 @@ def _one_pass(
     """Learn the stream; return the learner, the first rows, and the seconds of learning."""
     clf, kept = OnePassClassifier(), list[tuple[sp.csr_matrix, NDArray[np.int64]]]()
     seconds, shown = 0.0, 0
-    plain = not quiet and not sys.stdout.isatty()  # print lines instead of a bar
+    plain = not quiet and not is_shown()  # print lines instead of a bar
     with Progress(
         TextColumn("{task.completed:>9,} rows"),
         BarColumn(),
@@ -127,7 +128,7 @@ def _one_pass(
         TextColumn("loss {task.fields[loss]:.4f}"),
         TimeRemainingColumn(),
         console=console,
-        disable=quiet or not sys.stdout.isatty(),
+        disable=quiet or not is_shown(),
     ) as progress:
         bar = progress.add_task("", total=examples, loss=np.nan)
         for X, y, _ in stream.chunks(examples):

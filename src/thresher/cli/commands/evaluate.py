@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.cli.commands.predict import reading_of
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import show, show_lines, show_record
 from thresher.cli.render.reading_progress import ReadingProgress
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
@@ -160,7 +160,7 @@ def _name(found: Evaluation | ModelComparison, files: Sequence[str], data: Seque
 
 def _show(found: Evaluation | ModelComparison, options: EvaluateOptions, source: Source) -> None:
     if options.json:
-        print(found.to_json())
+        show_record(found.to_json())
     elif not options.quiet:
         show_lines(found.table())
     if not options.quiet:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from thresher.atomic import naming, write_whole
-from thresher.cli.render.output import show, show_lines
+from thresher.atomic import write_whole
+from thresher.cli.render.output import is_shown, show, show_lines, write_result
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import ParameterError, setting
 from thresher.model.model import Model, load
@@ -67,9 +66,7 @@ def _write(text: str, output: str | None) -> None:
     content = text.encode("utf-8", "surrogateescape")
     if output is not None:
         write_whole(output, content)
-    elif sys.stdout.isatty():
+    elif is_shown():
         show_lines(text.removesuffix("\n"))
     else:
-        with naming("standard output"):
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
+        write_result(content)

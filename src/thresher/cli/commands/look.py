@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import show, show_lines, show_record
 from thresher.cli.render.reading_progress import ReadingProgress
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import ParameterError
@@ -55,7 +55,7 @@ def look(
             raise ParameterError(f"{html} is an input file: it cannot be an output too")
         found.report(html)
     if as_json:
-        print(json.dumps(found.to_json(), allow_nan=False))
+        show_record(json.dumps(found.to_json(), allow_nan=False))
     elif not quiet:
         show_lines(found)
     if html is not None and not quiet:

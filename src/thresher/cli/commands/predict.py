@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.atomic import naming, written_whole
+from thresher.atomic import written_whole
 from thresher.cli.render.explained_rows import ExplainedRows
-from thresher.cli.render.output import show
+from thresher.cli.render.output import is_shown, naming_output, output_bytes, show
 from thresher.cli.render.warning_sink import say, sink
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.paths import STANDARD_INPUT
@@ -26,7 +26,7 @@ from thresher.errors import ParameterError, setting
 from thresher.losses import LOSSES, PROBABILITY_LOSSES
 from thresher.model.links import label_probabilities, labels, probabilities, scores, values
 from thresher.model.model import Model, load
-from thresher.printable import one_line, printable
+from thresher.printable import one_line, one_lines, printable
 
 KINDS = ("label", "probability", "raw")
 
@@ -50,20 +50,20 @@ def predict(
         raise ParameterError((setting("json"), " needs ", setting("explain")))
     model = load(model_file)
     render = renderer(model, kind)
-    as_they_come = line_buffered or (list(data) == [STANDARD_INPUT] and sys.stdin.isatty())
+    as_they_come = line_buffered or (list(data) == [STANDARD_INPUT] and _is_typed())
     explained = None if explain is None else ExplainedRows(model, explain, as_json)
     source = _source(model, data, reading, as_they_come)
     source.refuse_outputs(output)
     rows, known = 0, model.nnz == 0
-    seen = output in (None, "-") and sys.stdout.isatty()
+    seen = output in (None, "-") and is_shown()
     with _opened(output, held=sink().strict) as out:
         for block, raw in model.raw_blocks(source):
             known = known or bool((raw != model.intercept).any())
             lines, tags = render(raw), block.tags
             if tags is not None:
                 lines = [
-                    f"{line} {one_line(tag)}" if tag else line
-                    for line, tag in zip(lines, tags, strict=True)
+                    f"{line} {tag}" if tag else line
+                    for line, tag in zip(lines, one_lines(tags), strict=True)
                 ]
             if explained is not None:
                 lines = explained.lines(block, raw, lines)
@@ -86,6 +86,11 @@ def predict(
     if output is not None and not quiet:
         show(f"{rows:,} predictions -> {output}", error=True)
     return 0
+
+
+def _is_typed() -> bool:
+    """Tell whether standard input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _source(
@@ -200,17 +205,19 @@ def _opened(output: str | None, held: bool) -> Iterator[IO[bytes]]:
 
     If `held`, standard output gets nothing before the end, and nothing after an error.
     """
-    if output in (None, "-") and held:
+    if output not in (None, "-"):
+        with written_whole(output) as file:
+            yield file
+        return
+    out = output_bytes()
+    if held:
         with tempfile.TemporaryFile() as file:
             yield file
             file.seek(0)
-            with naming("standard output"):
-                shutil.copyfileobj(file, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-    elif output is None or output == "-":
-        with naming("standard output"):
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            with naming_output():
+                shutil.copyfileobj(file, out)
+                out.flush()
     else:
-        with written_whole(output) as file:
-            yield file
+        with naming_output():
+            yield out
+            out.flush()

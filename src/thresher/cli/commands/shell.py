@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from typing import Any
 
 from thresher.atomic import write_whole
 from thresher.cli.render.completion import SHELLS, script
 from thresher.cli.render.manual import pages
-from thresher.cli.render.output import show
+from thresher.cli.render.output import is_shown, show, write_result
 from thresher.errors import ParameterError
 
 
@@ -30,7 +29,7 @@ def completion(shell: str) -> int:
     """Print the completion script of a shell; return the exit code."""
     if shell not in SHELLS:
         raise ParameterError(f"SHELL must be one of {', '.join(SHELLS)}; got {shell!r}")
-    sys.stdout.write(script(shell, *_program()))
+    write_result(script(shell, *_program()).encode())
     return 0
 
 
@@ -48,8 +47,8 @@ def man(command: str | None, folder: str | None) -> int:
             write_whole(os.path.join(place, f"{page}.1"), text.encode())
         show(f"{len(found)} pages -> {place}")
         return 0
-    if not sys.stdout.isatty() or shutil.which("man") is None:
-        sys.stdout.write(found[name])
+    if not is_shown() or shutil.which("man") is None:
+        write_result(found[name].encode())
         return 0
     with tempfile.NamedTemporaryFile("w", prefix=f"{name}-", suffix=".1") as file:
         file.write(found[name])

@@ -8,7 +8,14 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from thresher.cli.render.output import flush_output, output_of_command, show, show_lines
+from thresher.cli.render.output import (
+    echo,
+    flush_output,
+    naming_output,
+    output_of_command,
+    show,
+    show_lines,
+)
 
 # Of click, which newer versions of typer bring along.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -40,7 +47,7 @@ class Command(TyperCommand):
             if {"--help", "--help-all"} & set(args) and not ctx.resilient_parsing:
                 given = self.make_parser(ctx).parse_args(args=list(args))[0]
                 if given.get("help") or given.get("help_all"):
-                    typer.echo(self._page(ctx, given))
+                    echo(self._page(ctx, given))
                     ctx.exit()
             rest: list[str] = super().parse_args(ctx, args)
         except UsageError as error:
@@ -102,7 +109,7 @@ class Commands(TyperGroup):
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the words of the program; this may print help."""
-        with output_of_command():
+        with output_of_command(), naming_output():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:

@@ -8,6 +8,7 @@ import threading
 import time
 from dataclasses import asdict
 
+from thresher.cli.render.output import show_record
 from thresher.cli.render.texts import as_json, duration
 from thresher.comparison import CompareProgress
 from thresher.comparison.measures import MEASURES
@@ -44,7 +45,7 @@ class ComparisonLines:
             row = facts.pop("row")
             if row is not None:
                 facts |= {"event": "rule", "result": asdict(row)}
-            print(as_json({"event": "progress", **facts}), flush=True)
+            show_record(as_json({"event": "progress", **facts}))
         elif self.quiet:
             return
         elif progress.row is not None:

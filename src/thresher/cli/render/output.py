@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
+from typing import IO, TextIO
 
+import typer
+
+from thresher.atomic import naming
 from thresher.printable import printable
+
+_OUTPUT = "standard output"
 
 
 class ClosedOutputError(Exception):
@@ -29,21 +36,55 @@ def flush_output() -> None:
         try:
             sys.stdout.flush()
         except OSError as error:
-            error.filename = "standard output"
+            error.filename = _OUTPUT
             raise
 
 
 def end_output() -> None:
     """Drop what cannot be written: Python would write it at its end, and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nothing, stream.fileno())
-            os.close(nothing)
-        except (AttributeError, ValueError):  # there is no stream, or it is closed
-            continue
+        # There may be no stream, it may be closed, or be an object without a file.
+        with contextlib.suppress(AttributeError, ValueError):
+            try:
+                stream.flush()
+            except OSError:
+                number = stream.fileno()
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, number)
+                os.close(nothing)
+
+
+def is_shown() -> bool:
+    """Tell whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def output_bytes() -> IO[bytes]:
+    """Return standard output for the bytes of a result; raise OSError if it is closed."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed", _OUTPUT)
+    return sys.stdout.buffer
+
+
+@contextlib.contextmanager
+def naming_output() -> Iterator[None]:
+    """Name standard output in an error of writing to it."""
+    with naming(_OUTPUT):
+        yield
+
+
+def write_result(content: bytes) -> None:
+    """Write a result to standard output; raise OSError if it is closed."""
+    with naming(_OUTPUT):
+        out = output_bytes()
+        out.write(content)
+        out.flush()
+
+
+def echo(text: str) -> None:
+    """Print a text that Thresher made itself, such as a page of help."""
+    with naming(_OUTPUT):
+        typer.echo(text)
 
 
 def show(text: object = "", *, error: bool = False) -> None:
@@ -55,7 +96,7 @@ def show(text: object = "", *, error: bool = False) -> None:
     error : bool
         Print to standard error.
     """
-    print(printable(text), file=sys.stderr if error else sys.stdout, flush=error)
+    _print(printable(text), error)
 
 
 def show_lines(text: object, *, error: bool = False) -> None:
@@ -67,4 +108,22 @@ def show_lines(text: object, *, error: bool = False) -> None:
     error : bool
         Print to standard error.
     """
-    print(printable(text, keep="\n"), file=sys.stderr if error else sys.stdout, flush=error)
+    _print(printable(text, keep="\n"), error)
+
+
+def show_record(text: str, out: TextIO | None = None) -> None:
+    """Print JSON, for programs, at once.
+
+    Parameters
+    ----------
+    text : str
+    out : file, optional
+        Default: standard output.
+    """
+    with naming(_OUTPUT):
+        print(text, file=out, flush=True)
+
+
+def _print(text: str, error: bool) -> None:
+    with naming("standard error" if error else _OUTPUT):
+        print(text, file=sys.stderr if error else sys.stdout, flush=error)

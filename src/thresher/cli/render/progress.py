@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from thresher.cli.render.output import show
+from thresher.cli.render.output import show, show_record
 from thresher.cli.render.texts import as_json
 from thresher.cli.render.warning_sink import sink
 from thresher.cli.steps.stop_signal import StopSignal
@@ -105,7 +105,7 @@ class JsonProgress(TrainingProgress):
 
     def show(self, facts: dict[str, Any]) -> None:
         """Print progress."""
-        print(as_json(facts), file=self._out, flush=True)
+        show_record(as_json(facts), self._out)
 
     def show_event(self, event: str, facts: dict[str, Any]) -> None:
         """Print an event; a stage is a record already."""
@@ -115,7 +115,7 @@ class JsonProgress(TrainingProgress):
         record = facts.pop("record", None)
         if record is not None:
             facts = record._asdict() | facts  # "loss" is the loss of the pass, not of the record
-        print(as_json({"event": event, **facts}), file=self._out, flush=True)
+        show_record(as_json({"event": event, **facts}), self._out)
 
 
 class TableProgress(TrainingProgress):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.cli.render.output import show
+from thresher.cli.render.output import show, show_record
 from thresher.cli.render.progress import QuietProgress
 from thresher.cli.render.texts import as_json, duration
 from thresher.cli.steps.stop_signal import StopSignal
@@ -46,7 +46,7 @@ class SearchEvents(QuietProgress):
         """Print a warning, a checkpoint, or that a search was resumed."""
         super().show_event(event, facts)
         if self.json and event in ("checkpoint", "resumed", "note"):
-            print(as_json({"event": event, **facts}), flush=True)
+            show_record(as_json({"event": event, **facts}))
         elif event == "note" and not self.quiet:
             show(facts["message"], error=True)
         elif event == "resumed" and not self.quiet:
@@ -82,7 +82,7 @@ class SearchTable:
         if self.live:
             self._draw(progress)
         elif self.json:
-            print(as_json(self._facts(progress)), flush=True)
+            show_record(as_json(self._facts(progress)))
         else:
             print(self._line(progress), file=sys.stderr, flush=True)
 

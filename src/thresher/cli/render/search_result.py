@@ -12,7 +12,7 @@ from typing import Any
 from thresher._version import __version__
 from thresher.atomic import write_whole, written_together
 from thresher.cli.options.parsed import TuneOptions
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import show, show_lines, show_record
 from thresher.cli.render.texts import as_json, counted
 from thresher.data.distinct import distinct_keys
 from thresher.data.source import Source
@@ -171,7 +171,7 @@ class SearchResult:
             facts: dict[str, Any] = {"event": "point", "params": self.settings[number]}
             facts |= {"error": dot.error, "standard_error": dot.spread, "nonzeros": dot.nonzeros}
             facts |= {"failure": dot.failure or None}
-            print(as_json(facts | {"frontier": number in self.frontier.efficient}))
+            show_record(as_json(facts | {"frontier": number in self.frontier.efficient}))
         dot = self.frontier.dots[kept]
         facts = {"event": "done", "model": options.model, "html": options.html}
         facts |= {"measure": self.frontier.measure, "folds": self.folds}
@@ -179,7 +179,7 @@ class SearchResult:
         facts |= {"kept": self.settings[kept], "error": dot.error, "standard_error": dot.spread}
         facts |= {"nonzeros": dot.nonzeros, "rows": self.search.rows}
         facts |= {"bad_lines": self.source.bad_lines.count, "seconds": round(self.seconds, 3)}
-        print(as_json(facts))
+        show_record(as_json(facts))
 
 
 def name_of(point: GridPoint) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thresher.cli.options.parsed import TrainOptions
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import show, show_lines, show_record
 from thresher.cli.render.texts import as_json
 from thresher.cli.steps.final_warnings import collisions_of
 from thresher.data.source import Source
@@ -44,7 +44,7 @@ def report(
     if model.certificates:
         facts["certificates"] = [str(certificate) for certificate in model.certificates]
     if options.json:
-        print(as_json(facts))
+        show_record(as_json(facts))
         return
     if options.quiet:
         return

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from thresher.cli.render.errors import shell_message
-from thresher.cli.render.output import show
+from thresher.cli.render.output import show, show_record
 from thresher.cli.render.texts import as_json
 
 
@@ -53,7 +53,7 @@ class WarningSink:
 
     def _show(self, text: str) -> None:
         if self.events:
-            print(as_json({"event": "warning", "message": text}), flush=True)
+            show_record(as_json({"event": "warning", "message": text}))
         else:
             show(f"warning: {text}", error=True)
 
