@@ -35,6 +35,8 @@ class Operation:
         before it are new.
     check : function
         Checks `changes` after a failed run; raises an error if they are not as they must be.
+    warns : str
+        Words of a warning. A run that gives it may succeed with other bytes.
     named : bool
         Whether no file can be made without a name, as on some file systems.
     """
@@ -46,11 +48,16 @@ class Operation:
     unstable: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
     check: Callable[[], object] = field(default=lambda: None)
+    warns: str = ""
     named: bool = False
 
     def may_change(self, name: str) -> bool:
         """Whether a failed run may change a file."""
         return _is_of(name, self.changes)
+
+    def is_other(self, errors: str) -> bool:
+        """Whether a run has said that its results may be others."""
+        return bool(self.warns) and self.warns in errors
 
     def is_stable(self, name: str) -> bool:
         """Whether all good runs write the same bytes."""

@@ -68,6 +68,7 @@ _TRAINING = {
         inputs.texts("page.html"),
         unstable=("page.html",),
         together=("model", "page.html"),
+        warns="not enough memory to try",
     ),
     "train, keep state": Operation((*_TRAIN, "--keep-state"), inputs.model),
     "train, from": Operation(

@@ -290,7 +290,7 @@ def _unlike_before(
         wrong.append(f"exit code {now.code}")
     if not any(reason in now.errors for reason in _reasons(fault, failed)) and not wrong:
         wrong.append("the error does not say the reason")
-    for name in sorted(set(before) | set(now.files)):
+    for name in sorted(set(before) | set(now.files) - _leftovers(now, failed)):
         content = now.files.get(name)
         is_new = content == reference.files.get(name) or not op.is_stable(name)
         may_be_new = failed & NAME and name in op.together
@@ -322,18 +322,24 @@ def _unlike(op: Operation, now: Outcome, reference: Outcome, failed: int = 0) ->
     if now.result != reference.result:
         return ["it returns another result"]
     wrong = []
-    names = set(now.files) | set(reference.files)
-    if failed & (FIND | OPEN | REMOVE):  # temporary files that cannot be removed are left
-        names -= {name for name in now.files if name.startswith("tmp/")}
-    if failed & REMOVE:  # the same of files that get another name
-        names -= {name for name in now.files if name.endswith(".part")}
-    for name in sorted(names):
+    other = op.is_other(now.errors)
+    for name in sorted((set(now.files) | set(reference.files)) - _leftovers(now, failed)):
         if name not in now.files or name not in reference.files:
             if op.is_stable(name) or not op.may_change(name):
                 wrong.append(f"{name} should not be there or is missing")
-        elif now.files[name] != reference.files[name] and op.is_stable(name):
+        elif now.files[name] != reference.files[name] and op.is_stable(name) and not other:
             wrong.append(f"{name} has other bytes")
     return wrong
+
+
+def _leftovers(now: Outcome, failed: int) -> set[str]:
+    """Return the temporary files that were left because they could not be removed."""
+    names = set()
+    if failed & (FIND | OPEN | REMOVE):
+        names |= {name for name in now.files if name.startswith("tmp/")}
+    if failed & REMOVE:  # files that get another name
+        names |= {name for name in now.files if name.endswith(".part")}
+    return names
 
 
 # ---- processes -----------------------------------------------------------------------------------

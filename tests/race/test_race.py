@@ -17,6 +17,7 @@ import thresher
 from support.pages import HOSTILE, parsed, section
 from thresher import Observer, ParameterError, SparseClassifier, SparseRegressor
 from thresher.race import Race
+from thresher.race.contest import Contest
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 25))
@@ -236,6 +237,29 @@ class Events(Observer):
 
     def stops(self):
         return len(self.events) >= self.most
+
+
+def test_a_candidate_without_memory_is_named(monkeypatch):
+    """The others decide; without a warning, nobody would know that another machine chooses more."""
+    score, without = Contest.score, set(FEW["candidates"][1:])
+
+    def failing(contest, candidate, folds):
+        if candidate.name in without:
+            raise MemoryError
+        return score(contest, candidate, folds)
+
+    monkeypatch.setattr(Contest, "score", failing)
+    with pytest.warns(UserWarning, match="not enough memory to try") as caught:
+        found = SparseClassifier(random_state=0, budget=FEW).fit(X, Y)
+    assert found.race_.chosen.name == "ftrl, 1 pass"
+    texts = [str(warning.message) for warning in caught]
+    assert all(
+        any(f"to try {name}: the others decided" in text for text in texts) for name in without
+    )
+    assert {entrant.why for entrant in found.race_ if not entrant.chosen} == {"failed: MemoryError"}
+    without.add("ftrl, 1 pass")
+    with pytest.raises(MemoryError):
+        SparseClassifier(random_state=0, budget=FEW).fit(X, Y)
 
 
 def test_an_observer_receives_candidates_and_the_final_fit():

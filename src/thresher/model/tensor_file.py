@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ _TYPES = {
 _KINDS = {name: np.dtype(f"<{kind}") for kind, name in _TYPES.items()}
 _MAX_HEADER = 100_000_000  # bytes, as in safetensors
 _MAX_DIMENSIONS = 32
+_Bytes = TypeVar("_Bytes", bytearray, memoryview)
 _PLACES = {kind: place for place, kind in enumerate(_TYPES)}
 
 
@@ -107,19 +108,19 @@ class TensorFile:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115
+        self._handle = os.open(path, os.O_RDONLY)
         try:
             self.metadata, self.places = self._header()
         except BaseException:
-            self._file.close()
+            os.close(self._handle)
             raise
 
     def _header(self) -> tuple[dict[str, str], dict[str, TensorPlace]]:
-        size = os.fstat(self._file.fileno()).st_size
-        length = int.from_bytes(self._file.read(8), "little")
+        size = os.fstat(self._handle).st_size
+        length = int.from_bytes(self._read(bytearray(min(8, size)), 0), "little")
         if not 2 <= length <= min(size - 8, _MAX_HEADER):
             raise TensorFileError(f"its header would have {length:,} bytes, the file has {size:,}")
-        text = self._file.read(length)
+        text = self._read(bytearray(length), 8)
         try:
             if not text.startswith(b"{"):
                 raise ValueError("it is not a JSON object")
@@ -133,10 +134,21 @@ class TensorFile:
         """Read an array; raise KeyError if there is none with this name."""
         place = self.places[name]
         found = np.empty(place.shape, place.kind)
-        self._file.seek(place.start)
-        if self._file.readinto(raw(found)) != found.nbytes:
-            raise TensorFileError("it became shorter while it was read")
+        self._read(raw(found), place.start)
         return found
+
+    def _read(self, into: _Bytes, start: int) -> _Bytes:
+        """Fill bytes from a place of the file; return them.
+
+        A file object would say only "not seekable" if the disk fails when it goes to the place.
+        """
+        room = memoryview(into)
+        while room.nbytes:
+            count = os.preadv(self._handle, [room], start)
+            if count == 0:
+                raise TensorFileError("it became shorter while it was read")
+            room, start = room[count:], start + count
+        return into
 
     def __enter__(self) -> TensorFile:
         """Return the file itself."""
@@ -149,7 +161,7 @@ class TensorFile:
         trace: TracebackType | None,
     ) -> None:
         """Close the file."""
-        self._file.close()
+        os.close(self._handle)
 
 
 def _parsed(

@@ -224,10 +224,15 @@ class RaceEstimator(LinearEstimator):
                 "candidate", message=message, number=number + 1, candidates=count, **facts
             )
 
-        entrants, scored, failure = run(contest, plan.candidates, folds, tell)
+        entrants, scored, failures = run(contest, plan.candidates, folds, tell)
         if not scored:
-            assert failure is not None
-            raise failure
+            raise next(iter(failures.values()))
+        for number, failure in failures.items():
+            if isinstance(failure, MemoryError):  # another machine might choose another candidate
+                contest.observer.warn(
+                    f"{type(self).__name__}: not enough memory to try "
+                    f"{plan.candidates[number].name}: the others decided"
+                )
         entrants = judged(entrants, scored, held, float(self.tolerance))
         rows = contest.X.shape[0]
         how = f"{plan.folds} folds of {rows:,} rows, the same for all candidates"

@@ -243,8 +243,8 @@ def run(
     candidates: tuple[Candidate, ...],
     folds: NDArray[np.int64],
     tell: Callable[[int, Entrant], None],
-) -> tuple[list[Entrant], dict[int, Scored], Exception | None]:
-    """Fit and measure all candidates; return entrants, their losses, and the first failure.
+) -> tuple[list[Entrant], dict[int, Scored], dict[int, Exception]]:
+    """Fit and measure all candidates; return entrants, and losses and failures by their numbers.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def run(
     """
     entrants: list[Entrant] = []
     scored: dict[int, Scored] = {}
-    failure: Exception | None = None
+    failures: dict[int, Exception] = {}
     held = contest.row_weights[folds != ALWAYS]
     paths: dict[str, list[Scored]] = {}
     for number, candidate in enumerate(candidates):
@@ -280,12 +280,13 @@ def run(
                     seconds=time.perf_counter() - began,
                 )
             except _FAILURES as error:
-                failure = failure or error
+                failures[number] = error
                 seconds = time.perf_counter() - began
-                entrant = replace(entrant, seconds=seconds, why=f"failed: {error}")
+                why = f"failed: {str(error) or type(error).__name__}"
+                entrant = replace(entrant, seconds=seconds, why=why)
         entrants.append(entrant)
         tell(number, entrant)
-    return entrants, scored, failure
+    return entrants, scored, failures
 
 
 def _is_over(path: list[Scored], weights: NDArray[np.float64]) -> bool:
