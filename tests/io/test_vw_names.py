@@ -126,6 +126,20 @@ def test_a_pair_that_makes_no_feature(tmp_path):
         assert source.namespaces.warning() is None
 
 
+def test_a_letter_that_occurs_after_many_namespaces(tmp_path):
+    """Few names are kept, but the first of each letter is among them."""
+    path, many = tmp_path / "a.vw", "".join(f"1 |a{i} w\n" for i in range(1100))
+    path.write_text(f"{many}1 |a0 y |x z |b7 w\n")
+    source = scan(path, interactions=["ax"])
+    assert sum(block.native.nonzeros for block in source.blocks()) == 1100 + 4
+    assert source.namespaces.warning() is None
+    assert {"x", "b7"} < source.namespaces.seen
+    assert len(source.namespaces.seen) < 1100
+    source = scan(path, interactions=["ac"])
+    with pytest.warns(NamespaceWarning, match="no namespace begins with 'c'"):
+        list(source.blocks())
+
+
 def test_the_shell_names_the_option(tmp_path):
     path = tmp_path / "a.vw"
     path.write_text("1 |user anna |ad sport\n-1 |user emil |ad loan\n" * 50)

@@ -35,7 +35,7 @@ using vw::end_of_name, vw::ends;
 // Most features of a text (the shortest is " a"); eight are written at a time.
 constexpr std::size_t room_for(std::size_t bytes) { return bytes / 2 + 10; }
 
-constexpr std::size_t most_spaces = 1000;  // whose names are reported
+constexpr std::size_t most_spaces = 1000;  // whose names are reported, and one for each letter
 
 constexpr bool is_letter(char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
@@ -292,8 +292,11 @@ class Vw final : public Parser {
     hash_.set_space(space);
     if (interactions_.empty()) return;
     spaces_.push_back(hash_.prefix());
-    if (seen_spaces_.size() < most_spaces && seen_spaces_.emplace(space).second)
+    bool& letter_is_known = letters_[static_cast<unsigned char>(letter_)];
+    if ((seen_spaces_.size() < most_spaces || !letter_is_known) &&
+        seen_spaces_.emplace(space).second)
       new_spaces_->emplace_back(space);
+    letter_is_known = true;
   }
 
   // Appends the product of each pair of features that an interaction matches. If it matches both
@@ -361,6 +364,7 @@ class Vw final : public Parser {
   std::vector<Term> terms_;
   std::vector<std::string> spaces_;  // of the current row
   std::unordered_set<std::string> seen_spaces_;
+  std::array<bool, 256> letters_{};  // first letters of the namespaces seen
   std::vector<std::string>* new_spaces_ = nullptr;
 };
 
