@@ -24,7 +24,7 @@ class Checksum {
  public:
   static constexpr std::size_t stripe = 64;
 
-  // May be called several times; each size except the last must be a multiple of `stripe`.
+  // May be called several times; each size must be a multiple of `stripe`.
   void take(const void* data, std::size_t size) {
     size_ += size;
     const auto* bytes = static_cast<const unsigned char*>(data);
@@ -37,12 +37,7 @@ class Checksum {
 #endif
     std::uint64_t lane[lanes];  // a local copy, so that it stays in registers
     std::memcpy(lane, lane_, sizeof lane);
-    for (; size >= stripe; size -= stripe, bytes += stripe) step(lane, bytes);
-    if (size > 0) {
-      unsigned char last[stripe] = {};
-      std::memcpy(last, bytes, size);
-      step(lane, last);
-    }
+    for (; size > 0; size -= stripe, bytes += stripe) step(lane, bytes);
     std::memcpy(lane_, lane, sizeof lane);
   }
 

@@ -52,25 +52,24 @@ bool Cutter::next(Chunk& chunk) {
   for (;; target = std::min(target + block_bytes_, max_line_ + 1)) {
     chunk.size = size;
     chunk.reserve(target);
-    if (size < target && !ended_) {
+    if (!ended_) {  // fewer bytes than a block were carried, so there is room
       const std::size_t count = fill(chunk.begin() + size, target - size);
       ended_ = count < target - size;
       size += count;
     }
-    const std::size_t window = std::min(size, target);
-    cut = whole_lines(chunk.begin(), seen, window);
-    if (cut == 0 && window == max_line_ + 1) {
+    cut = whole_lines(chunk.begin(), seen, size);
+    if (cut == 0 && size == max_line_ + 1) {
       chunk.size = size;
       skip_line(chunk);
       break;
     }
-    if (cut == 0 && ended_ && window == size) cut = size;  // the last line, which has no newline
+    if (cut == 0 && ended_) cut = size;  // the last line, which has no newline
     if (cut != 0 || size == 0) {
       chunk.size = chunk.bytes = cut;
       carried_.assign(chunk.begin() + cut, size - cut);
       break;
     }
-    seen = window;
+    seen = size;
   }
   offset_ += chunk.bytes;
   std::memset(chunk.begin() + chunk.size, 0, padding);

@@ -25,7 +25,7 @@ void hash_strings(const Offset* offsets, std::size_t count, std::string_view dat
       out[i] = hash64(prefix);
       continue;
     }
-    if (from + 16 > data.size() && size <= 16) {  // 16 bytes must be readable
+    if (from + 16 > data.size()) {  // 16 bytes must be readable
       std::memcpy(last, text, size);
       text = last;
     }
