@@ -31,6 +31,12 @@ def first_names(blocks):
     return found
 
 
+def _named_block(key):
+    """Return one row with one feature that has a name."""
+    names = [(key, b"name%d" % key)]
+    return _core.make_block(np.array([0, 1]), np.array([key]), np.ones(1), names=names)
+
+
 class TestRoundTrip:
     @same_folder
     @given(st.lists(blocks(), max_size=3), st.text(max_size=80), st.binary(max_size=70))
@@ -172,6 +178,23 @@ class TestLearning:
         gc.collect()
         for array, seed in zip(arrays, (0, 1, 2, 7, 3, 4, 5, 6), strict=True):
             assert array.tobytes() == plain_block(50, seed).values.tobytes()
+
+    def test_the_block_read_ahead_may_be_wanted_in_another_form(self, tmp_path):
+        some = [plain_block(50, seed) for seed in range(6)]
+        write_cache(tmp_path / "a", *some)
+        reader, wanted = (
+            _core.CacheReader(tmp_path / "a"),
+            ("float32", "float64", "float64", "float32"),
+        )
+        for number, dtype in enumerate(wanted):
+            assert values(reader.block(number, dtype), dtype) == values(some[number], dtype)
+        write_cache(tmp_path / "b", _named_block(1), _named_block(2), _named_block(3))
+        reader = _core.CacheReader(tmp_path / "b")
+        for number, names in enumerate((False, True, False)):
+            expected = [(number + 1, b"name%d" % (number + 1))] if names else []
+            assert reader.block(number, "float32", names).names == expected
+        reader.prefetch(2, "float32", True)
+        assert reader.block(1).rows == 1
 
     def test_a_forked_process_can_read(self, tmp_path):
         write_cache(tmp_path / "a", *(plain_block(50, seed) for seed in range(4)))

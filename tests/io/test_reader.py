@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -99,6 +100,28 @@ def test_missing_files_and_wrong_arguments(tmp_path):
         _core.Reader(None, "vw")
     with pytest.raises(AttributeError):
         _core.Reader(3, "vw")
+    for wrong in ({"block_bytes": 0}, {"max_line": 0}, {"max_line": 1 << 30}):
+        with pytest.raises(ValueError, match="block_bytes and max_line must be at least 1"):
+            _core.Reader(io.BytesIO(), "vw", **wrong)
+
+
+def test_a_span_of_a_path(tmp_path):
+    (path := tmp_path / "rows.svm").write_bytes(b"1 1:1\n2 1:1\n3 1:1\n")
+    for offset, end, labels in ((6, 12, [2]), (0, 6, [1]), (6, 6, []), (12, 6, []), (12, 99, [3])):
+        reader = _core.Reader(None, "svmlight", path=str(path), offset=offset, end=end)
+        found = [label for block in iter(reader.next, None) for label in block.labels]
+        assert found == labels
+
+
+def test_a_pipe_is_not_read_from_an_offset(tmp_path):
+    os.mkfifo(path := tmp_path / "pipe")
+    handle = os.open(path, os.O_RDWR)
+    try:
+        with pytest.raises(OSError, match="seek") as caught:
+            _core.Reader(None, "vw", path=str(path), offset=3)
+    finally:
+        os.close(handle)
+    assert (caught.value.errno, caught.value.filename) == (errno.ESPIPE, str(path))
 
 
 @pytest.mark.parametrize("threads", [1, 3])

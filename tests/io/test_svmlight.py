@@ -159,6 +159,50 @@ def test_keys_are_narrow_while_they_fit():
     assert block.width == 2**31
 
 
+@pytest.mark.parametrize("size", [40, 61, 62, 63, 64, 65, 100, 200])
+@pytest.mark.parametrize("before", [b"", b" 1:1", b" 1:-1"])
+def test_features_that_are_longer_than_a_window(before, size):
+    for value in (b"0." + b"3" * size, b"4" * size, b"-0." + b"0" * size + b"5"):
+        for index in (b"7", b"123456789", b"0" * size + b"8"):
+            data = b"1%b %b:%b 9:2\n-1 3:4\n" % (before, index, value)
+            expected = oracle.svmlight(data, dtype="float64")
+            assert len(expected.rows) == 2
+            assert_same(read(data, "svmlight", dtype="float64"), expected, "float64")
+
+
+@pytest.mark.parametrize("before", [b"", b" 1:1 2:2", b" 1:-1 2:2"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_features_of_odd_forms_equal_the_oracle(before, threads):
+    for odd in (b"1.5:2", b"12:3.4.5", b"123456789:1", b".5:2", b"3:.5", b"3:5.", b"3:.", b"3",
+                b"3:4#5:6", b"3:4\t5:6", b"3:-.5", b"3:--5", b"0:1", b":1"):  # fmt: skip
+        for after in (b"", b" 8:1 9:1"):
+            data = b"1%b %b%b\n-1 3:4\n" % (before, odd, after)
+            for sketch in (False, True):
+                blocks = read(data, "svmlight", threads=threads, sketch=sketch)
+                assert_same(blocks, oracle.svmlight(data))
+
+
+def test_a_first_line_that_is_too_long_is_no_header():
+    data = b"1 2 3" + b" " * 100 + b"\n1,2 4:5\n"
+    bad, block = read(data, "svmlight", multilabel=True, max_line=50, block_bytes=50)
+    assert [(x.line, x.what) for x in bad.bad] == [(0, "line longer than 50 bytes")]
+    assert (block.first_line, block.label_values.tolist(), block.keys.tolist()) == (2, [1, 2], [3])
+
+
+def test_sketches_that_are_empty_full_or_of_another_size():
+    size = 1 << 14
+    assert _core.sketch_estimate(b"") == _core.sketch_estimate(bytes(size)) == 0
+    assert _core.sketch_estimate(b"\1" + bytes(size - 1)) == pytest.approx(1, rel=1e-3)
+    assert _core.sketch_estimate(b"\xff" * size) == np.inf
+    assert _core.sketch_merge(b"\1" * size, b"\0\2" * (size // 2)) == b"\1\2" * (size // 2)
+    for wrong in (bytes(size - 1), bytes(size + 1)):
+        with pytest.raises(ValueError, match="the wrong size"):
+            _core.sketch_estimate(wrong)
+        for pair in ((wrong, bytes(size)), (bytes(size), wrong)):
+            with pytest.raises(ValueError, match="the wrong size"):
+                _core.sketch_merge(*pair)
+
+
 @pytest.mark.parametrize("count", [0, 1, 1000, 200_000])
 def test_sketch_estimates_distinct_keys(count):
     data = b"".join(b"1 %d:1 %d:1\n" % (i + 1, i + 2) for i in range(max(0, count - 1)))

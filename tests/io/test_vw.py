@@ -223,3 +223,18 @@ def test_hashes_equal_the_oracle(text, a, b):
         assert _core.hash_strings(
             np.array(offsets, kind), np.frombuffer(text, np.uint8)
         ).tolist() == [oracle.hash64(part) for part in parts]
+
+
+@pytest.mark.parametrize("offsets", [[0, 5, 3], [0, 7], [-1, 3], [2, 2, 7], [7, 7]])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_strings_outside_their_data_are_refused(offsets, kind):
+    with pytest.raises(ValueError, match="must not decrease, and lie within the data"):
+        _core.hash_strings(np.array(offsets, kind), b"abcdef")
+
+
+def test_numbers_of_the_slow_path_are_the_nearest():
+    """The digits of the first, without the point, are more than a double holds exactly."""
+    for text in ("92050340.66496171", "-92050340.66496171", "1.e30", "-12345678.25", "5."):
+        for level in ("none", "portable"):
+            (block,) = read(b"1 |a b:%b\n" % text.encode(), "vw", dtype="float64", level=level)
+            assert block.values.tolist() == [float(text)]

@@ -99,6 +99,12 @@ OPTIONS = st.fixed_dictionaries(
 @example(b"|a " + b"x:1 " * 3000, {})
 @example(b"|a " + b"x " * 5000 + b"|b " + b"y " * 9, {})
 @example(b"|a " + b"n" * 5000 + b" m", {})
+@example(b"1 |a " + b"n" * 4090 + b":1234567 m", {})
+@example(b"1 |a x:. y:-. z:5. w:-12345678.25", {"dtype": "float64"})
+@example(b"|eight888 " + b"x " * 9 + b"a_long_name " + b"y " * 8, {"sketch": True})
+@example(b"|eight888 " + b"x " * 9 + b"y:2 z:3|seven77 z:5 " + b"y " * 8, {"names": True})
+@example(b"|fifteen_letters " + b"x " * 9 + b"y:2|" + b"s" * 16 + b" z " * 9, {"sketch": True})
+@example(b"|a " + b"n%d " * 99, {"names": True, "interactions": [b"a:"]})
 @example(b"| 1 22 03 99999999 123456789 18446744073709551615 0 00 a", {"sketch": True})
 def test_levels_are_equal(data, options):
     expected = content(read(data, "vw", level="none", **options))

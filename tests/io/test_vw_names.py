@@ -5,6 +5,7 @@ import pytest
 
 import thresher
 from support.files import called, vw
+from support.text_cases import read
 from thresher import _core
 from thresher.data.namespaces import NamespaceWarning
 from thresher.data.scan import scan
@@ -106,6 +107,48 @@ def test_names_of_other_keys_are_left_out():
     assert _core.vw_text(block).startswith(b"1 | ")
     names.add(block)
     assert _core.vw_text(block, names) == b"1 |a x | 5\n"
+
+
+@pytest.mark.parametrize(
+    ("hashed", "shown", "written"),
+    [
+        (b"a^x", b"a=x", b"|a x"),  # a category
+        (b"a=b^c", b"a=b=c", b"|a=b c"),
+        (b"a^b=c", b"a=b=c", b"|a b=c"),
+        (b"a=b=c", b"a=b=c", b"| a=b=c"),
+        (b"a^b^c", b"a^b^c", b"|a b^c"),
+        (b"007", b"007", b"| 007"),
+        (b"0", b"0", None),  # these two would be read as keys
+        (b"12", b"12", None),
+        (b"n^12", b"n^12", b"|n 12"),
+        (b"1a", b"1a", b"| 1a"),
+        (b"", b"", None),
+        (b"^x", b"^x", None),
+        (b"x^", b"x^", None),
+        (b"a b^x", b"a b^x", None),
+        (b"a|^x", b"a|^x", None),
+        (b"a^x:y", b"a^x:y", None),
+        (b"a^x\ty", b"a^x\ty", None),
+        (b"a^x\r", b"a^x\r", None),
+        (b"a^x\0", b"a^x\0", None),
+        (b"a^x\x01\x0e", b"a^x\x01\x0e", b"|a x\x01\x0e"),
+    ],
+)
+def test_which_names_vw_text_can_have(hashed, shown, written):
+    """The text is read as the same key; it has the name if VW text can have it."""
+    key = _core.hash_name(hashed)
+    block = _core.make_block(
+        np.array([0, 1]), np.array([key], np.uint64).view(np.int64), np.array([2.5]),
+        labels=np.ones(1), names=[(key, shown), (key, b"other")],
+    )  # fmt: skip
+    names = _core.VwNames()
+    names.add(block)
+    names.add(block)
+    text = _core.vw_text(block, names)
+    assert text == b"1 %b:2.5\n" % (b"| %d" % key if written is None else written)
+    (found,) = read(text, "vw", dtype="float64")
+    assert found.keys.astype(np.int64).view(np.uint64).tolist() == [key]
+    assert found.values.tolist() == [2.5]
 
 
 # ---- pairs of namespaces -------------------------------------------------------------------------

@@ -121,6 +121,9 @@ def one_row(value: float, dtype: str = "float64", **given_: object) -> _core.Blo
         (9.999999, "float32", "9.999999"),
         (999999.94, "float32", "999999.94"),
         (5e-324, "float64", "5e-324"),
+        # readers would round 7.038531e-26, the shortest text, to the next float
+        (7.038530691851209e-26, "float32", "7.038530691851209e-26"),
+        (-7.038530691851209e-26, "float32", "-7.038530691851209e-26"),
     ],
 )
 def test_shortest_numbers(value, dtype, text):
@@ -172,6 +175,10 @@ def test_lines_of_vw():
         ),
         ({"tags": [b"a b"]}, None, "the tag has a space or a bar"),
         ({"tags": [b"a|b"]}, None, "the tag has a space or a bar"),
+        ({"tags": [b"a\tb"]}, None, "the tag has a space or a bar"),
+        ({"tags": [b"a\r"]}, None, "the tag has a space or a bar"),
+        ({"tags": [b"\0"]}, None, "the tag has a space or a bar"),
+        ({"tags": [b"\x01\x0e\xff"]}, None, None),
         ({"value": np.nan}, "a value is nan", "a value is nan"),
     ],
 )
