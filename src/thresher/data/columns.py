@@ -48,7 +48,6 @@ __all__ = [
     "words_of",
 ]
 
-_VIEWS = ("string_view", "binary_view")
 _NOT_IN_WORDS = r"[^\p{L}\p{N}_\x00-\x7f]"  # characters outside ASCII that are not part of words
 _WORD_BYTES = np.array([byte >= 128 or chr(byte).isalnum() or byte == 95 for byte in range(256)])
 
@@ -185,8 +184,7 @@ def numbers_of(name: str, column: pa.Array) -> tuple[NDArray[np.int64], NDArray[
 def is_string(kind: Any) -> bool:
     """Tell whether an Arrow type holds strings."""
     types = arrow("reading tables").types
-    view = getattr(types, "is_string_view", lambda _: False)
-    return bool(types.is_string(kind) or types.is_large_string(kind) or view(kind))
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def is_number(kind: Any) -> bool:
@@ -202,8 +200,6 @@ def is_number(kind: Any) -> bool:
 
 def _present(column: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the rows whose value is not null, and their values."""
-    if str(column.type) in _VIEWS:  # Arrow has few functions for these types
-        column = column.cast(arrow("reading tables").large_binary())
     if not column.null_count:
         return np.arange(len(column)), column
     return np.flatnonzero(plain(column.is_valid(), np.int64)), column.drop_null()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.arrow_views import without_views
 from thresher.data.columns import arrow, is_number, plain, single
 from thresher.errors import DataWarning, ParameterError, setting
 
@@ -75,6 +76,10 @@ def opened(frame: Any) -> Any:
         return frame.collect()
     if _polars_type(frame) or _is_pandas(frame):
         return frame
+    return without_views(_table_of(frame))
+
+
+def _table_of(frame: Any) -> Any:
     pa = arrow("a DataFrame")
     if isinstance(frame, pa.Table):
         return frame

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.arrow_views import without_views
 from thresher.data.bad_lines import BadCells
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, single, strings
 from thresher.data.formats import FORMATS
@@ -35,7 +36,7 @@ def read_tables(path: str, kind: str, rows: int, span: Span) -> Iterator[Any]:
     pa = arrow(f"reading {kind} files")
     batches = _parquet if kind == "parquet" else _arrow
     try:
-        yield from cut(batches(pa, path, span), rows)
+        yield from map(without_views, cut(batches(pa, path, span), rows))
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
