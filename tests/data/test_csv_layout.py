@@ -206,6 +206,23 @@ def test_a_very_long_line(tmp_path):
         list(scan(path, text="text").blocks())
     path = csv_file(tmp_path, "ham\t" + "some words " * 10_000 + "\n" + TEXTS)
     assert sum(block.rows for block in scan(path).blocks()) == 21
+    path = csv_file(tmp_path, "word " * 30_000 + ",y\n1,1\n")
+    with pytest.raises(DataError, match=r"data\.csv:1: field larger than field limit \(131072\)"):
+        list(scan(path).blocks())
+    path = csv_file(tmp_path, "a,y\n1,1\n" + "2" * 600_000 + ",1\n")
+    with pytest.raises(DataError, match=r"data\.csv: a row is longer than 256 KiB$"):
+        list(scan(path, quotes=False).blocks())
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_a_very_long_header(tmp_path, delimiter):
+    """Another delimiter than theirs would make one cell that is too long for the module csv."""
+    names = ["y", *(f"column_{'x' * 150}_{number}" for number in range(1000))]
+    assert len(delimiter.join(names)) > 131_072
+    lines = [names, ["1", *["2.5"] * 1000], ["0", *["3"] * 1000]]
+    path = csv_file(tmp_path, "".join(delimiter.join(line) + "\n" for line in lines))
+    (block,) = scan(path).blocks()
+    assert (block.rows, block.native.nonzeros, block.labels.tolist()) == (2, 2000, [1, 0])
 
 
 def test_several_files_share_a_layout(tmp_path):

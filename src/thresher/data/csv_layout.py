@@ -222,7 +222,7 @@ def _without_header(
 
 
 def _parsed(path: str, text: str, delimiter: str, quotes: bool) -> tuple[tuple[str, ...], ...]:
-    """Return the first rows of a text."""
+    """Return the first rows of a text; without a path, those before a cell that is too long."""
     lines = io.StringIO(text, newline="")
     style: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=delimiter, quoting=style)
@@ -234,7 +234,7 @@ def _parsed(path: str, text: str, delimiter: str, quotes: bool) -> tuple[tuple[s
             if len(rows) > _ROWS:
                 break
     except csv.Error as error:  # a very long cell
-        if not rows:
+        if not rows and path:
             raise DataError(f"{path}:1: {error}") from None
     return tuple(rows)
 
