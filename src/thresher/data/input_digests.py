@@ -116,6 +116,8 @@ class InputDigests:
         file, line = before.file, before.line
         same_file = at > 0 and self.entries[at - 1].file == file
         first = self.entries[at - 1].line + 1 if same_file else 1
+        if line < first and self.last[0] != file:  # a later file had no rows, and has some now
+            file, line, first = self.last[0], 0, 1
         last = self.last[1] if self.last[0] == file else 0
         what = f"lines {first} to {max(line, last)} differ"
         if last < first:
