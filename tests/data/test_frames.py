@@ -254,6 +254,55 @@ def test_odd_categories() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("missing", ["zero", "indicator"])
+def test_a_dictionary_that_holds_a_null(missing: str) -> None:
+    cells = pa.array([0, 1, 2, None, 1], pa.int32())
+    column = pa.DictionaryArray.from_arrays(cells, pa.array(["x", None, "y"]))
+    labels = [0, 1, 0, 1, 1]
+    none = [("s=missing", 1)] if missing == "indicator" else []
+    found = rows_of(scan((pa.table({"s": column}), labels), missing=missing))
+    assert found == [[("s=x", 1)], none, [("s=y", 1)], none, none]
+    with pytest.raises(DataError, match="row 1, column 's': the value is missing"):
+        rows_of(scan((pa.table({"s": column}), labels), missing="error"))
+    (block,) = scan(pa.table({"a": labels, "label": column})).blocks()
+    assert block.label_sets()[1].tolist() == ["x", "y"]
+
+
+def test_nullable_numbers() -> None:
+    frame = pd.DataFrame({"a": pd.array([1, 2, 3, 4], dtype="Int64")})
+    frame["b"] = pd.array([True, False, True, True], dtype="boolean")
+    labels, plain = [0, 1, 0, 1], np.column_stack([[1, 2, 3, 4], [1, 0, 1, 1]])
+    expected = FTRLClassifier(shuffle=False).fit(plain, labels).coef_
+    for given in (frame, pa.table({"a": [1, 2, 3, 4], "b": [True, False, True, True]})):
+        assert FTRLClassifier(shuffle=False).fit(given, labels).coef_.tolist() == expected.tolist()
+    for given in (
+        pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64")}),
+        pa.table({"a": [1, None, 3]}),
+    ):
+        with pytest.raises(DataError, match="row 1, column 'a': the value is missing"):
+            FTRLClassifier().fit(given, [0, 1, 0])
+
+
+def test_columns_of_pandas_that_arrow_does_not_have() -> None:
+    frame = pd.DataFrame({"a": np.array([1j, 2, 3]), "s": list("abc")})
+    with pytest.raises(ParameterError, match=r"column 'a' has type complex128, .*ignore"):
+        scan((frame, [0, 1, 0]))
+    assert rows_of(scan((frame, [0, 1, 0]), ignore="a"))[0] == [("s=a", 1)]
+    frame["a"] = [object(), object(), None]
+    with pytest.raises(ParameterError, match="column 'a' holds objects of the types object"):
+        scan((frame, [0, 1, 0]))
+    model = FTRLClassifier().fit(frame, [0, 1, 0], reading={"ignore": ["a"]})
+    assert model.predict(frame).shape == (3,)
+    frame = pd.DataFrame({"a": pd.period_range("2024-01-01", periods=3), "s": list("abc")})
+    with pytest.raises(ParameterError, match=r"column 'a' has type .*period.*ignore"):
+        rows_of(scan((frame, [0, 1, 0])))
+
+
+def test_a_frame_has_no_format() -> None:
+    with pytest.raises(ParameterError, match="a frame has no format"):
+        scan((pd.DataFrame({"s": ["x"]}), [0]), format="csv")
+
+
 def test_names_of_columns() -> None:
     frame = pd.DataFrame([["x", 2.0]], columns=[7, "a"])
     assert rows_of(scan((frame, [0]))) == [[("7=x", 1), ("a", 2)]]
@@ -278,6 +327,12 @@ def test_sparse_columns_beside_words() -> None:
     cells = pd.arrays.SparseArray([0.0, 3.0, 0.0])
     frame = pd.DataFrame({"s": ["x", "y", "z"], "a": cells})
     assert rows_of(scan((frame, [0, 1, 0]))) == [[("s=x", 1)], [("a", 3), ("s=y", 1)], [("s=z", 1)]]
+    frame["a"] = pd.arrays.SparseArray([0.0, np.inf, 0.0])
+    with pytest.raises(DataError, match="row 1, column 'a': inf is not a finite number"):
+        rows_of(scan((frame, [0, 1, 0])))
+    source = scan((frame, [0, 1, 0]), on_bad_line="skip")
+    assert rows_of(source) == [[("s=x", 1)], [("s=z", 1)]]
+    assert source.bad_lines.count == 1
     wide = pd.DataFrame.sparse.from_spmatrix(__import__("scipy.sparse").sparse.eye(50).tocsr())
     wide.columns = [f"c{k}" for k in range(50)]
     wide["s"] = "x"

@@ -235,7 +235,7 @@ class FramePart(Part):
         sparse = _sparse_part(frame, reading)
         if sparse is not None:
             frame = select(frame, [c for c in columns_of(frame) if str(c) not in sparse[0]])
-        table = arrow_table(frame)
+        table = arrow_table(frame, reading.ignore)
         if not table.column_names:
             raise ParameterError(
                 "the frame has no columns" + " that are not sparse" * (sparse is not None),

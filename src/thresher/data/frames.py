@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -222,8 +222,11 @@ def _csr_of(frame: Any) -> Any:
 # ---- Arrow tables --------------------------------------------------------------------------------
 
 
-def arrow_table(frame: Any) -> Any:
-    """Return a frame as an Arrow table; numbers without nulls are not copied."""
+def arrow_table(frame: Any, ignore: Collection[str] = ()) -> Any:
+    """Return a frame as an Arrow table; numbers without nulls are not copied.
+
+    Columns of pandas that are to be ignored are empty: Arrow may not have their types.
+    """
     pa = arrow("a DataFrame with words")
     frame = opened(frame)
     if isinstance(frame, pa.Table):
@@ -232,7 +235,10 @@ def arrow_table(frame: Any) -> Any:
     if _polars_type(frame):
         return frame.to_arrow()
     names = unique_names(columns_of(frame))
-    columns = [_arrow_column(pa, name, frame.iloc[:, k]) for k, name in enumerate(names)]
+    columns = [
+        pa.nulls(len(frame)) if name in ignore else _arrow_column(pa, name, frame.iloc[:, k])
+        for k, name in enumerate(names)
+    ]
     return pa.table(columns, names=names)
 
 
