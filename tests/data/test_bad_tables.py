@@ -83,6 +83,13 @@ def test_bad_weights(tmp_path, weight):
         rows_of(path, weight="w")
 
 
+@pytest.mark.parametrize("weights", [pa.nulls(2), pa.nulls(2, pa.float64())])
+def test_a_column_without_any_weight(tmp_path, weights):
+    path = table_file(tmp_path, {"a": [1, 2], "w": weights, "y": [0, 1]})
+    with pytest.raises(DataError, match=r"data\.parquet:1: column 'w': the weight is missing"):
+        rows_of(path, format="parquet", weight="w")
+
+
 def test_bad_rows_are_reported_and_left_out(tmp_path, small):
     lines = [
         "a,b,y",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -29,6 +30,14 @@ class TestFingerprints:
         assert cache.is_current(path, changed, options) == f"{source} changed"
         path.write_bytes(path.read_bytes()[:-1])
         assert "cut short" in cache.is_current(path, now, options)
+        for header, reason in (
+            ({"version": -1, "options": {}, "sources": []}, "another version of Thresher made the"),
+            ({"version": cache.VERSION, "options": {}}, "does not say what it was made from"),
+            ({"version": cache.VERSION, "options": 1, "sources": []}, "does not say what it was"),
+            ([], "does not say what it was made from"),
+        ):
+            write_cache(path, plain_block(), about=json.dumps(header))
+            assert reason in cache.is_current(path, changed, options)
         write_cache(path, plain_block(), about="nothing")
         assert "does not say" in cache.is_current(path, now, options)
 

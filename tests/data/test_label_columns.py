@@ -1,5 +1,6 @@
 """Labels of tables: several per row in strings, in lists, or in columns of 0 and 1."""
 
+import datetime
 import itertools
 
 import numpy as np
@@ -94,6 +95,41 @@ def test_bad_lists(tmp_path):
     path = table_file(tmp_path, {"x": [1, 2], "label": [["a"], ["b", None]]})
     with pytest.raises(DataError, match=r"parquet:2: column 'label': a label in the list is null"):
         sets(scan(path, multilabel=True))
+
+
+def test_lists_of_numbers_and_categories(tmp_path):
+    path = table_file(tmp_path, {"x": [1, 2, 3], "label": [[1], [3, 2], None]})
+    assert sets(scan(path, multilabel=True)) == [[1], [3, 2], []]
+    path = table_file(tmp_path, {"x": [1, 2], "label": [[1.5], [2, np.nan]]})
+    with pytest.raises(DataError, match=r"parquet:2: column 'label': nan is not a finite number"):
+        sets(scan(path, multilabel=True))
+    words = pa.array(["a;b", "b", None, "a;b"]).dictionary_encode()
+    path = table_file(tmp_path, {"x": [1, 2, 3, 4], "label": words})
+    assert sets(scan(path, multilabel=True)) == [["a", "b"], ["b"], [], ["a", "b"]]
+
+
+def test_labels_of_other_types(tmp_path):
+    day = datetime.date(2024, 1, 1)
+    for labels, options in (([day, day], {}), ([[day], [day]], {"multilabel": True})):
+        path = table_file(tmp_path, {"x": [1, 2], "label": labels})
+        with pytest.raises(ParameterError, match="must be numbers or strings; column 'label' has"):
+            sets(scan(path, **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"multilabel": True}])
+def test_a_column_without_any_label(tmp_path, options):
+    path = table_file(tmp_path, {"x": [1, 2], "label": pa.nulls(2)})
+    assert sets(scan(path, **options)) == [[], []]
+    with pytest.raises(DataError, match=r"data\.parquet: no row has a label"):
+        FTRLClassifier(store="hashed").fit(scan(path, **options))
+
+
+def test_columns_of_labels_of_other_types(tmp_path):
+    path = table_file(tmp_path, {"a": pa.nulls(2), "b": [1, 0], "x": [1, 2]})
+    assert sets(scan(path, multilabel=True, label="a,b")) == [["b"], []]
+    path = table_file(tmp_path, {"a": ["1", "0"], "b": [1, 0], "x": [1, 2]})
+    with pytest.raises(ParameterError, match="column 'a' of labels must hold 0 and 1: string"):
+        sets(scan(path, multilabel=True, label="a,b"))
 
 
 @pytest.mark.parametrize("label", [["art", "sport", "war"], "art,sport,war", "0,1,-1"])
