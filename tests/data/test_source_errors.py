@@ -4,6 +4,7 @@ import io
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_svmlight_file
 
@@ -83,6 +84,33 @@ def test_scan_refuses(folder):
         thresher.scan(folder, bits=50)
     with pytest.raises(thresher.ParameterError, match="at least one"):
         thresher.scan([])
+    path = folder / "plain.svm"
+    path.write_text("1 1:1\n")
+    for name, values, allowed in [
+        ("missing", ["drop"], "one of error, zero, indicator"),
+        ("dates", ["days", ""], "'parts'"),
+        ("shuffle_buffer", [0, True, 1.5], "a number of rows >= 1"),
+        ("threads", [0, 257], "from 1 to 256"),
+        ("unlabelled", ["zero"], "error or skip"),
+        ("interactions", [["abc"], ["a"]], "pairs of letters"),
+    ]:
+        for value in values:
+            with pytest.raises(thresher.ParameterError, match=f"{name} must be {allowed}"):
+                thresher.scan(path, **{name: value})
+    with pytest.raises(thresher.ParameterError, match="'colour' is not an option of reading; the"):
+        thresher.FTRLClassifier().fit(pd.DataFrame({"a": ["x"]}), [0], reading={"colour": 1})
+
+
+def test_rows_with_lists_of_labels_are_not_gathered(folder):
+    path = folder / "lists.svm"
+    path.write_text("1 1:1\n")
+    assert thresher.scan(path).gather().labels.tolist() == [1]
+    path.write_text("1,2 1:1\n")
+    with pytest.raises(thresher.DataError, match=r"lists\.svm:1: rows have lists of labels"):
+        thresher.scan(path, multilabel=True).gather()
+    path.write_text(f"1 {2**31 + 1}:1\n")
+    with pytest.raises(thresher.ParameterError, match=r"up to 2147483648: too many.*set bits= in"):
+        thresher.scan(path).gather().matrix()
 
 
 def test_every_reading_can_be_stopped(folder):

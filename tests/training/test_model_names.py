@@ -78,6 +78,13 @@ def test_models_with_both_kinds_of_names_have_equal_files(files, monkeypatch, tm
 def test_name_arrays_are_like_a_dict():
     known = {5: "five", 2**64 - 1: "", 0: "nüll"}
     names = NameArrays.of(known)
+    for wrong in (1, 6, 2**64 - 2, 2**64, -1, 1.5, "5", None):  # before the dict is made
+        with pytest.raises(KeyError):
+            names[wrong]
+    assert [names[np.uint64(key)] for key in known] == list(known.values())
+    assert "_dict" not in vars(names)
+    with pytest.raises(KeyError):
+        NameArrays.of({})[0]
     assert names == known
     assert known == names
     assert names != {**known, 1: "x"}
