@@ -5,6 +5,7 @@ import tarfile
 
 import pytest
 
+import thresher
 from thresher.data.detect import detect_format
 from thresher.data.open_streams import peek_bytes
 from thresher.errors import DataError
@@ -33,6 +34,8 @@ from thresher.errors import DataError
         (b"time,label\n12:30,1\n", "csv"),
         (b"text,label\nleft | right,1\n", "csv"),
         (b"", "svmlight"),
+        (b"name|city\nAnn B.|New York\nBob|Rome\n", "csv"),
+        (b"1.5 2 3\n-4 5e3 6\n\n7 8 9\n", "csv"),
     ],
 )
 def test_the_bytes_decide(tmp_path, text, expected):
@@ -42,7 +45,7 @@ def test_the_bytes_decide(tmp_path, text, expected):
         assert detect_format(str(path)) == expected
 
 
-@pytest.mark.parametrize("text", [b"hello world\n", b"1\n0\n"])
+@pytest.mark.parametrize("text", [b"hello world\n", b"1\n0\n", b"1 2\n3 x\n"])
 def test_a_format_that_is_not_clear(tmp_path, text):
     path = tmp_path / "clicks"
     path.write_bytes(text)
@@ -67,6 +70,13 @@ def test_lines_of_a_quoted_text_may_look_like_rows(tmp_path):
     assert detect_format(str(path)) == "csv"
     path.write_bytes(b"1 |f a,b\n" + b"1 |f a b\n" * 20)
     assert detect_format(str(path)) == "vw"
+
+
+def test_models_are_no_data(tmp_path):
+    model = thresher.FTRLClassifier(passes=1).fit([[1.0], [2.0]], [0, 1]).model_
+    model.save(path := tmp_path / "clicks.thresher")
+    with pytest.raises(DataError, match=r"clicks\.thresher: this is a model or a checkpoint"):
+        detect_format(str(path))
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])

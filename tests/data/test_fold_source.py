@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from thresher import DataError, FTRLClassifier, scan
@@ -25,6 +26,7 @@ def rows_of(source: Any) -> tuple[list[Any], list[Any], list[Any]]:
     return features, labels, weights
 
 
+ROW = pd.DataFrame({"g": [1.0]})
 TEXTS = {
     "rows.svm": "".join(f"{i % 3} {1 + i % 5}:1 {7 + i}:2\n" for i in range(100)),
     "rows.vw": "".join(f"{i % 2 * 2 - 1} {1 + i % 4} |a word{i}\n" for i in range(100)),
@@ -48,6 +50,23 @@ def test_both_parts_are_all_rows(tmp_path: Path, name: str) -> None:
         assert rows_of(part) == rows_of(part)
         assert part.named == source.named
         assert part.described() == source.described()
+
+
+def test_blocks_without_a_row_of_the_fold() -> None:
+    """They are left out; positions count them, and with names all rows come."""
+    rows = [({f"f{i}": 1.0}, i % 2) for i in range(40)]
+    source = scan(lambda: iter([part for row in rows for part in (row, (ROW, [1]))]))
+    part = FoldSource(source, 1, 4)
+    own = np.flatnonzero(fold_numbers(0, 80, 4) == 1)
+    every = rows_of(source)[0]
+    assert rows_of(part)[0] == [every[row] for row in own]
+    blocks = list(part.blocks())
+    assert len(blocks) == len(own) < 30
+    assert [block.end.offset for block in blocks] == (own + 1).tolist()
+    for at in (0, 3, len(blocks) - 1):
+        rest = part.blocks(blocks[at].end)
+        assert [block.end for block in rest] == [block.end for block in blocks[at + 1 :]]
+    assert sum(block.rows for block in part.blocks(names="blocks")) == 80
 
 
 def test_rows_with_several_labels(tmp_path: Path) -> None:

@@ -232,6 +232,26 @@ def test_the_first_item_decides_whether_features_have_names(make):
             next(blocks)
 
 
+def test_examples_before_and_after_batches():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [2.0, 3.0], "b": [0.5, 0.25]})
+    items = [({"a": 1.0}, 1), ({"b": 5.0}, 0), (frame, [0, 1]), ({"a": 7.0}, 1), (frame, [1, 1])]
+    blocks = list(IteratorSource(items).blocks(dtype="float64"))
+    assert [block.rows for block in blocks] == [2, 2, 1, 2]
+    values = [value for block in blocks for value in block.native.values]
+    assert sorted(values) == sorted([1, 5, 2, 0.5, 3, 0.25, 7, 2, 0.5, 3, 0.25])
+    assert [label for block in blocks for label in block.labels] == [1, 0, 0, 1, 1, 1, 1]
+    assert [block.place(0) for block in blocks] == [f"iterator:{row}" for row in (1, 3, 5, 6)]
+
+
+def test_errors_of_frames_name_the_batch():
+    pd = pytest.importorskip("pandas")
+    bad = pd.DataFrame({"a": np.array([1j, 2])})
+    blocks = IteratorSource([({"a": 1}, 1), (bad, [0, 1])]).blocks()
+    next(blocks)
+    with pytest.raises(ParameterError, match=r"^iterator: batch 2: column 'a' has type complex128"):
+        next(blocks)
+
+
 def test_a_function_is_called_once_for_the_first_reading():
     calls = []
 

@@ -80,6 +80,51 @@ def test_names_come_with_the_rows_that_leave():
             assert names[key] in ("all", f"word{value - 1:.0f}")
 
 
+def test_few_names_are_kept(monkeypatch):
+    """The names of features that no row in the buffer has are forgotten."""
+    kept = []
+
+    class Few(shuffle_buffer._Names):
+        def __init__(self):
+            super().__init__()
+            self._most = 100
+
+        def prune(self, buffer):
+            super().prune(buffer)
+            self._most = 100
+            kept.append(len(self.known))
+
+    monkeypatch.setattr(shuffle_buffer, "_Names", Few)
+    rows = [({f"word{i}": 1.0 + i}, i % 2) for i in range(5000)]
+    found = {}
+    for visit in BufferedSource(scan(iter(rows)), 50, 0).visits(0, "each", 0, names="blocks"):
+        found.update(visit.block.names)
+    assert set(found.values()) == {f"word{i}" for i in range(5000)}
+    assert kept
+    assert max(kept) < 2500
+
+
+@pytest.mark.parametrize("labels", ["words", "lists"])
+def test_other_labels_stay_with_their_rows(tmp_path, labels):
+    def label(i):
+        return [f"w{i % 7}"] if labels == "words" else [float(k) for k in range(i % 4)]
+
+    if labels == "words":
+        source = scan(iter([({"n": float(i + 1)}, label(i)[0]) for i in range(400)]))
+    else:
+        lines = [f"{','.join(map(str, label(i)))} 1:{i + 1}\n" for i in range(400)]
+        (tmp_path / "rows.svm").write_text("".join(lines))
+        source = scan(tmp_path / "rows.svm", multilabel=True)
+    seen = []
+    for visit in BufferedSource(source, 60, 3).visits(0, "each", 3):
+        starts, own = visit.block.label_sets()
+        for row, value in enumerate(np.asarray(visit.block.native.values)):
+            assert own[starts[row] : starts[row + 1]].tolist() == label(int(value) - 1)
+            seen.append(int(value))
+    assert sorted(seen) == list(range(1, 401))
+    assert seen != sorted(seen)
+
+
 def test_places_are_those_of_the_rows(tmp_path):
     lines = [f"{i} 1:{i}" + ("\n" if i % 5 else "\n\n") for i in range(1, 300)]
     (tmp_path / "rows.svm").write_text("".join(lines))

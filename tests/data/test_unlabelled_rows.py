@@ -1,5 +1,7 @@
 """Rows without a label: bad lines for training, if bad lines are left out."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,16 @@ def test_quarantine(tmp_path, name):
     assert "8.0" in lines[1]
     if name != "csv":
         assert lines[0] == {"svm": " 1:9.0", "vw": " |f a:9.0"}[name]
+
+
+def test_quarantine_of_compressed_text(tmp_path):
+    """Their lines are not known: reading them again would decompress the file up to them."""
+    path, kept = tmp_path / "holes.vw.gz", tmp_path / "bad.txt"
+    path.write_bytes(gzip.compress(b"1 |f a\n |f b\n0 |f c\n"))
+    source = scan(path, on_bad_line=f"quarantine={kept}")
+    assert [label for block in source.blocks() for label in block.labels] == [1, 0]
+    assert kept.read_bytes() == b"\n"
+    assert source.bad_lines.first == f"{path}:2:1: the row has no label"
 
 
 def test_rows_without_labels_are_fine_with_any_number_of_labels(tmp_path):

@@ -103,6 +103,11 @@ def test_rows_with_any_number_of_labels():
         assert why.label == own.argmax()
         assert why.prediction == np.flatnonzero(own >= 0).tolist()
         assert model.explain(row, label=2).score == own[2]
+        shown = ", ".join(map(str, why.prediction)) or "no label"
+        assert repr(why).startswith(f"prediction: {shown}; the score is for {why.label}\n")
+    assert {len(model.explain(row).prediction) for row in X} >= {1, 2}
+    none = min((10 * row for row in (*X, *-X)), key=lambda row: len(model.explain(row).prediction))
+    assert repr(model.explain(none)).startswith("prediction: no label; the score is for ")
 
 
 def test_all_forms_of_a_row_give_the_same():
