@@ -13,6 +13,7 @@ from thresher.atomic import (
     NewFile,
     check_place,
     clear_leftovers,
+    naming,
     sync_file,
     sync_folder,
     write_whole,
@@ -191,6 +192,33 @@ def test_a_check_of_a_place_leaves_nothing(tmp_path, unnamed, monkeypatch):
         patch.setattr(os, "close", failing)
         check_place(tmp_path / "a")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    """A device or a pipe in it can be, such as /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "old").touch()
+    monkeypatch.setattr(
+        os, "access", lambda path, _: os.fspath(path) not in (str(tmp_path), "/dev")
+    )
+    for name in ("new", "old"):
+        with pytest.raises(PermissionError, match=r"the folder .* cannot be written to") as caught:
+            check_place(tmp_path / name)
+        assert caught.value.filename == str(tmp_path / name)
+    for path in (tmp_path / "pipe", "/dev/null"):
+        check_place(path)
+
+
+def test_errors_that_have_a_path_keep_it():
+    for given, path in [
+        (OSError(errno.EIO, "bad"), "name"),
+        (FileNotFoundError(errno.ENOENT, "none", "own"), "own"),
+        (OSError("only words"), None),
+    ]:
+        with pytest.raises(type(given)) as caught, naming("name"):
+            raise given
+        assert caught.value.filename == path
+        assert caught.value.args == given.args
 
 
 def test_leftovers_of_a_killed_process(tmp_path, monkeypatch):

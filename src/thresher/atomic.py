@@ -63,10 +63,10 @@ def check_place(path: str | PathLike[str]) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if of_folder is None or not stat.S_ISDIR(of_folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
+    if mode is not None and not stat.S_ISREG(mode):
+        return  # a device or a pipe: its folder is not written to
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
-    if mode is not None and not stat.S_ISREG(mode):
-        return  # a device or a pipe
     try:
         NewFile(path).discard()
     except OSError as error:
