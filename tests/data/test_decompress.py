@@ -17,7 +17,8 @@ from support.byte_streams import read_all
 from thresher.data import byte_stream
 from thresher.data.byte_stream import BinaryStream
 from thresher.data.open_streams import open_bytes
-from thresher.errors import ParameterError
+from thresher.data.scan import scan
+from thresher.errors import DataError, ParameterError
 
 
 def zstd_compressed(data, **options):
@@ -47,6 +48,17 @@ def compression(request):
 def words(size, seed=0):
     draw = random.Random(seed)
     return b" ".join(b"w%d:%.3f" % (draw.randrange(10**6), draw.random()) for _ in range(size))
+
+
+def test_a_position_after_the_end_of_a_shorter_file(tmp_path):
+    path = tmp_path / "rows.vw.gz"
+    text = b"".join(b"1 |a w%d x:%d\n" % (i, i) for i in range(60_000))
+    path.write_bytes(gzip.compress(text, 1))
+    first, *_, last = (block.end for block in scan(path, threads=1).blocks())
+    assert first.offset < len(text) // 2 + 500_000 < last.offset
+    path.write_bytes(gzip.compress(text[: len(text) // 2], 1))
+    with pytest.raises(DataError, match=r"rows\.vw\.gz: the input has changed: it is shorter"):
+        list(scan(path, threads=1).blocks(last))
 
 
 def test_the_name_does_not_decide_the_compression(tmp_path, compression):

@@ -11,6 +11,7 @@ import pytest
 
 from support.byte_streams import read_all
 from thresher.data.detect import detect_format
+from thresher.data.file_watch import FileWatch
 from thresher.data.open_streams import open_bytes, open_seekable
 from thresher.errors import ParameterError
 
@@ -35,6 +36,18 @@ def test_peeking_at_a_named_pipe_loses_nothing(tmp_path):
     assert detect_format(str(path)) == "svmlight"
     assert read_all(path) == (text, None)
     writer.join()
+
+
+def test_only_regular_files_can_be_compared_with_what_they_were(tmp_path):
+    (path := tmp_path / "rows").write_text("1 1:1\n")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    before = FileWatch(str(path), True, True).status()
+    assert before[0] == 6
+    path.write_text("1 1:10\n")
+    assert FileWatch(str(path), True, True).status() != before
+    for other in (pipe, tmp_path, tmp_path / "none", "/dev/null"):
+        assert FileWatch(str(other), True, True).status() is None
+    assert FileWatch(str(path), False, True).status() is None
 
 
 def test_columnar_formats_need_plain_files(tmp_path, monkeypatch):

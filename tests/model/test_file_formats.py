@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,19 @@ def test_checkpoints_have_the_version_that_wrote_them(tmp_path):
     assert checkpoints.read(path).version == thresher.__version__
     early = FIXTURES / "0.1.0" / "single.thresher.checkpoint"
     assert checkpoints.read(early).version == "0.1.0 or earlier"
+
+
+def test_other_files_are_no_checkpoints(tmp_path):
+    path = tmp_path / "other"
+    save_file({"state0": np.ones(3)}, path)
+    with pytest.raises(ModelFileError, match="other: a safetensors file, but not a checkpoint"):
+        checkpoints.read(path)
+    shutil.copy(FIXTURES / "format-1" / "model.thresher", path)
+    with pytest.raises(ModelFileError, match="other: a safetensors file, but not a checkpoint"):
+        checkpoints.read(path)
+    path.write_bytes(b"1 1:1\n")
+    with pytest.raises(ModelFileError, match="other"):
+        checkpoints.read(path)
 
 
 def test_models_of_format_1_are_read():
