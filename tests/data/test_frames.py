@@ -16,7 +16,7 @@ import pytest
 
 from thresher import FTRLClassifier, FTRLRegressor, scan
 from thresher.data.features import key_of
-from thresher.data.frames import MixedColumnWarning, has_words, is_frame, opened
+from thresher.data.frames import MixedColumnWarning, has_words, is_frame, matrix_of, opened
 from thresher.errors import DataError, ParameterError
 
 
@@ -254,16 +254,18 @@ def test_odd_categories() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("last", [None, 1])  # also without a null among the indices
 @pytest.mark.parametrize("missing", ["zero", "indicator"])
-def test_a_dictionary_that_holds_a_null(missing: str) -> None:
-    cells = pa.array([0, 1, 2, None, 1], pa.int32())
+def test_a_dictionary_that_holds_a_null(missing: str, last: int | None) -> None:
+    cells = pa.array([0, 1, 2, 1, last], pa.int32())
     column = pa.DictionaryArray.from_arrays(cells, pa.array(["x", None, "y"]))
-    labels = [0, 1, 0, 1, 1]
+    table, labels = pa.table({"s": column}), [0, 1, 0, 1, 1]
     none = [("s=missing", 1)] if missing == "indicator" else []
-    found = rows_of(scan((pa.table({"s": column}), labels), missing=missing))
+    found = rows_of(scan((table, labels), missing=missing))
     assert found == [[("s=x", 1)], none, [("s=y", 1)], none, none]
+    assert rows_of(scan(iter([(table, labels)]))) == [[("s=x", 1)], [], [("s=y", 1)], [], []]
     with pytest.raises(DataError, match="row 1, column 's': the value is missing"):
-        rows_of(scan((pa.table({"s": column}), labels), missing="error"))
+        rows_of(scan((table, labels), missing="error"))
     (block,) = scan(pa.table({"a": labels, "label": column})).blocks()
     assert block.label_sets()[1].tolist() == ["x", "y"]
 
@@ -275,6 +277,12 @@ def test_nullable_numbers() -> None:
     expected = FTRLClassifier(shuffle=False).fit(plain, labels).coef_
     for given in (frame, pa.table({"a": [1, 2, 3, 4], "b": [True, False, True, True]})):
         assert FTRLClassifier(shuffle=False).fit(given, labels).coef_.tolist() == expected.tolist()
+    frame["b"] = pd.array([True, None, True, True], dtype="boolean")
+    found = matrix_of(frame)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, [[1, 1], [2, np.nan], [3, 1], [4, 1]])
+    np.testing.assert_array_equal(matrix_of(pa.table({"a": [1, None], "b": [True, False]})),
+                                  [[1, 1], [np.nan, 0]])  # fmt: skip
     for given in (
         pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64")}),
         pa.table({"a": [1, None, 3]}),

@@ -85,6 +85,12 @@ def test_passes_in_another_order_have_only_a_number_of_blocks():
     one_pass(digests, blocks)
     with pytest.raises(DataError, match="lines 11 to 20 differ"):
         one_pass(digests, other(blocks, 1))
+    digests, many = InputDigests(most=2), blocks_of(11)
+    one_pass(digests, many, compare=False)
+    one_pass(digests, many)
+    assert len(digests.entries) <= 2
+    with pytest.raises(DataError, match=r"lines \d+ to 110 differ"):  # only the total says so
+        one_pass(digests, other(many, 10))
     for compare in (False, True):
         digests = InputDigests()
         one_pass(digests, blocks, compare=False)

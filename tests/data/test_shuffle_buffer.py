@@ -118,6 +118,9 @@ def test_other_labels_stay_with_their_rows(tmp_path, labels):
     seen = []
     for visit in BufferedSource(source, 60, 3).visits(0, "each", 3):
         starts, own = visit.block.label_sets()
+        if labels == "words":
+            assert visit.block.native.labels is None
+            assert visit.block.labels.tolist() == own.tolist()
         for row, value in enumerate(np.asarray(visit.block.native.values)):
             assert own[starts[row] : starts[row + 1]].tolist() == label(int(value) - 1)
             seen.append(int(value))
