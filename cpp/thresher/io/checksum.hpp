@@ -37,7 +37,7 @@ class Checksum {
 #endif
     std::uint64_t lane[lanes];  // a local copy, so that it stays in registers
     std::memcpy(lane, lane_, sizeof lane);
-    for (; size > 0; size -= stripe, bytes += stripe) step(lane, bytes);
+    for (; size >= stripe; size -= stripe, bytes += stripe) step(lane, bytes);
     std::memcpy(lane_, lane, sizeof lane);
   }
 
