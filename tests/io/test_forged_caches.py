@@ -72,7 +72,7 @@ def test_a_cache_that_is_sealed_again_is_the_same(whole):
 )  # fmt: skip
 def test_an_index_with_wrong_numbers(whole, change):
     content = forged(whole, change(numbers_of(whole)))
-    with pytest.raises(_core.CacheError, match="the index of the cache is damaged; create it agai"):
+    with pytest.raises(_core.CacheError, match="the index of the cache is damaged; create it"):
         _core.CacheReader.from_memory(content)
 
 
