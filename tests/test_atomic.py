@@ -234,6 +234,89 @@ def test_leftovers_of_a_killed_process(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+def test_files_that_are_being_written_are_no_leftovers(tmp_path, unnamed):
+    """Several runs may write the same cache, and the first one that ends removes leftovers."""
+    path = tmp_path / "a"
+    new = NewFile(path)
+    os.write(new.handle, b"content")
+    clear_leftovers(path)
+    new.complete()  # now it has a name in any case
+    assert len(os.listdir(tmp_path)) == 1
+    clear_leftovers(path)
+    new.rename()
+    assert path.read_bytes() == b"content"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_an_error_of_the_removal_of_leftovers_is_no_error(tmp_path, monkeypatch):
+    left = tmp_path / f"a.{'0' * 16}.part"
+    left.touch()
+
+    def failing(path, flags):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        clear_leftovers(tmp_path / "a")
+    assert left.exists()
+
+
+# ---- files that are open -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_an_open_file_is_written_to_where_it_is(tmp_path, name):
+    """The shell has opened it: it may hold other text, and more may follow."""
+    path = tmp_path / "log"
+    path.write_text("before\n")
+    code = f"from thresher.atomic import check_place, write_whole; check_place({name!r});"
+    code += f"write_whole({name!r}, b'one\\n'); write_whole({name!r}, b'two\\n')"
+    with open(path, "ab") as log:
+        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
+    assert path.read_text() == "before\none\ntwo\n"
+    assert os.listdir(tmp_path) == ["log"]
+
+
+def test_an_open_file_that_is_not_open():
+    for name in ("/dev/fd/987", "/dev/stdout/a"):
+        with pytest.raises(OSError, match=r"No such file|there is no folder|cannot be written"):
+            check_place(name)
+
+
+# ---- what can be known before --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [check_place, NewFile])
+def test_a_file_without_a_name(call):
+    with pytest.raises(FileNotFoundError, match="the name of an output file is empty"):
+        call("")
+
+
+@pytest.mark.parametrize(("user", "folder", "may"), [(7, 9, False), (9, 7, False), (8, 9, True)])
+def test_files_of_others_in_a_folder_such_as_tmp(tmp_path, monkeypatch, user, folder, may):
+    """Only the owner of the file or of the folder may replace it; `os.access` does not say so."""
+    path = tmp_path / "a"
+    path.touch()
+    tmp_path.chmod(0o1777)
+    owners = {str(path): 8, str(tmp_path): folder}
+    status = os.stat
+
+    def of_owners(path, **options):
+        found = list(status(path, **options))
+        found[4] = owners.get(os.fspath(path), found[4])
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "stat", of_owners)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    check_place(tmp_path / "new")
+    if may:
+        check_place(path)
+        return
+    with pytest.raises(PermissionError, match="the file is of another user") as caught:
+        check_place(path)
+    assert caught.value.filename == str(path)
+
+
 # ---- syncs ---------------------------------------------------------------------------------------
 
 
@@ -272,3 +355,20 @@ def test_a_sync_of_what_has_no_disk(tmp_path, monkeypatch):
     for path in ("/dev/null", tmp_path / "none", tmp_path):
         sync_file(path)
     assert found == []
+
+
+def test_a_sync_of_a_file_that_nobody_may_read(tmp_path, monkeypatch):
+    path, opened = tmp_path / "a", []
+    path.touch()
+    really = os.open
+
+    def refusing(name, flags, *mode, **options):
+        if os.fspath(name) == str(path):
+            opened.append(flags)
+            if flags == os.O_RDONLY:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        return really(name, flags, *mode, **options)
+
+    monkeypatch.setattr(os, "open", refusing)
+    sync_file(path)
+    assert opened == [os.O_RDONLY, os.O_WRONLY]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import glob
 import os
 import stat
@@ -13,7 +14,7 @@ from contextvars import ContextVar
 from os import PathLike
 from typing import IO, Any
 
-from thresher.file_access import keep_access, mode_of
+from thresher.file_access import keep_access, may_replace, mode_of, stream_of
 
 
 @contextmanager
@@ -57,20 +58,41 @@ def check_place(path: str | PathLike[str]) -> None:
     path : path
     """
     path = os.fspath(path)
+    _check_named(path)
     folder = os.path.dirname(path) or "."
     mode, of_folder = mode_of(path), mode_of(folder)
     if mode is not None and stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if of_folder is None or not stat.S_ISDIR(of_folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
-    if mode is not None and not stat.S_ISREG(mode):
-        return  # a device or a pipe: its folder is not written to
+    if is_stream(path):
+        return  # its folder is not written to
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
+    if not may_replace(_target(path)):
+        why = "the file is of another user, and its folder lets only its owner replace it"
+        raise PermissionError(errno.EPERM, why, path)
     try:
         NewFile(path).discard()
     except OSError as error:
         raise type(error)(error.errno, f"cannot be written here: {error.strerror}", path) from None
+
+
+def _check_named(path: str) -> None:
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, "the name of an output file is empty")
+
+
+def is_stream(path: str | PathLike[str]) -> bool:
+    """Return whether a path is a device, a pipe or an open file, which is written to directly.
+
+    Parameters
+    ----------
+    path : path
+    """
+    path = os.fspath(path)
+    mode = mode_of(path)
+    return mode is not None and (not stat.S_ISREG(mode) or stream_of(path) is not None)
 
 
 def _target(path: str) -> str:
@@ -102,7 +124,8 @@ class NewFile:
 
     Until then, an existing file at the path is unchanged. The new file has the mode and the owner
     of the file that it replaces; without one, the mode is as the umask says. The link stays if the
-    path is a symbolic link. A device or a pipe is written to directly.
+    path is a symbolic link. A device, a pipe, and an open file such as /dev/stdout are written to
+    directly.
 
     Parameters
     ----------
@@ -129,12 +152,18 @@ class NewFile:
 
     def _open(self) -> None:
         mode = mode_of(self._given)
+        if mode is not None and (stream := stream_of(self._given)) is not None:
+            self.handle = os.dup(stream)
+            return
         if mode is not None and not stat.S_ISREG(mode):
             self.handle = os.open(self._given, os.O_WRONLY)  # a folder raises an error
             return
+        _check_named(self._given)
         self.path = _target(self._given)
         self._temporary = f"{self.path}.{os.urandom(8).hex()}.part"
         self.handle, self._named = _opened(self.path, self._temporary, mode is not None)
+        with contextlib.suppress(OSError):  # some file systems have no locks
+            fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # see clear_leftovers
         keep_access(self.handle, self.path)
 
     @property
@@ -143,31 +172,36 @@ class NewFile:
         return bool(self._temporary)
 
     def complete(self) -> None:
-        """Write it to the disk, and close it. It has a name then, but not yet its path."""
+        """Write it to the disk. It has a name then, but not yet its path."""
         with self.naming():
-            if self._temporary:
-                os.fsync(self.handle)
+            if not self._temporary:
+                self._close()
+                return
+            os.fsync(self.handle)
             if not self._named:
                 _name(self.handle, self._temporary)
-            handle, self.handle = self.handle, -1
-            os.close(handle)
 
     def rename(self) -> None:
-        """Give it its path."""
+        """Give it its path, and close it: until then it is locked."""
         if self._temporary:
             with self.naming():
                 os.replace(self._temporary, self.path)
             self._temporary = ""
+            with contextlib.suppress(OSError):  # all bytes are on the disk
+                self._close()
 
     def discard(self) -> None:
         """Close it, and remove it if it does not have its path; a forked process only closes it."""
-        if self.handle >= 0:
-            handle, self.handle = self.handle, -1
-            with contextlib.suppress(OSError):
-                os.close(handle)
         if self._temporary and os.getpid() == self._process:
             _remove(self._temporary)
         self._temporary = ""
+        with contextlib.suppress(OSError):
+            self._close()
+
+    def _close(self) -> None:
+        if self.handle >= 0:
+            handle, self.handle = self.handle, -1
+            os.close(handle)
 
     def __del__(self) -> None:
         self.discard()
@@ -256,13 +290,20 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 def clear_leftovers(path: str | PathLike[str]) -> None:
     """Remove temporary files of processes that were killed just before `written_whole` renames.
 
+    Those of processes that go on are locked, and stay.
+
     Parameters
     ----------
     path : path
-        No other process may be writing it.
     """
     for left in glob.glob(f"{glob.escape(os.path.realpath(path))}.{'[0-9a-f]' * 16}.part"):
-        _remove(left)
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                os.unlink(left)
+            finally:
+                os.close(handle)
 
 
 def _opened(path: str, temporary: str, replaces: bool) -> tuple[int, bool]:
@@ -347,7 +388,10 @@ def sync_file(path: str | PathLike[str]) -> None:
     mode = mode_of(path)  # os.path.isfile would hide an error of the disk
     if mode is None or not stat.S_ISREG(mode):
         return
-    handle = os.open(path, os.O_RDONLY)
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # its mode lets nobody read it
+        handle = os.open(path, os.O_WRONLY)
     try:
         with naming(path):
             os.fsync(handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 
@@ -43,3 +44,26 @@ def keep_access(handle: int, path: str) -> None:
         except OSError:  # some file systems have no modes
             if new_mode & ~mode:  # others could do more than before
                 raise
+
+
+def may_replace(path: str) -> bool:
+    """Tell whether a file at a path may be replaced: in a folder such as /tmp, only by owners."""
+    try:
+        of_file, of_folder = os.stat(path), os.stat(os.path.dirname(path) or ".")
+    except OSError:
+        return True  # it is new, or the error comes when it is written
+    owners = (0, of_file.st_uid, of_folder.st_uid)
+    return not of_folder.st_mode & stat.S_ISVTX or os.geteuid() in owners
+
+
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_HANDLE = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
+
+
+def stream_of(path: str) -> int | None:
+    """Return the number of the open file that a path names, such as /dev/stdout; None: it does not.
+
+    The shell may have opened it to add to its end, and others may write to it: it is not replaced.
+    """
+    handle = _HANDLE.fullmatch(path)
+    return _STREAMS.get(path) if handle is None else int(handle[1])
