@@ -84,7 +84,7 @@ def _goes_on(name: str, checkpoint: str, *results: str) -> Check:
     ----------
     name : str
     checkpoint : str
-        If it is lost after it was complete, the first result must be new.
+        If it is gone after it was complete, all results must be new.
     *results : str
         Files.
     """
@@ -93,7 +93,9 @@ def _goes_on(name: str, checkpoint: str, *results: str) -> Check:
 
     def check(cut: Cut) -> None:
         if not os.path.exists(checkpoint):
-            assert not cut.saved or cut.result(results[0]) == "new", "neither checkpoint nor result"
+            if cut.saved or cut.done:
+                for result in results:
+                    assert cut.result(result) == "new", f"neither checkpoint nor {result}"
             if cut.done:
                 return
         assert isinstance(operation.run, tuple)
