@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thresher import scan
+from thresher import look, scan
 from thresher.data.csv_layout import CsvOptions, layout_of
 from thresher.errors import DataError, InputError, ParameterError
 
@@ -223,6 +223,34 @@ def test_a_very_long_header(tmp_path, delimiter):
     path = csv_file(tmp_path, "".join(delimiter.join(line) + "\n" for line in lines))
     (block,) = scan(path).blocks()
     assert (block.rows, block.native.nonzeros, block.labels.tolist()) == (2, 2000, [1, 0])
+
+
+@pytest.mark.parametrize("rows", [100, 20_000])
+@pytest.mark.parametrize("cell", ["word " * 40_000, f'"{"word, " * 25_000}"'])
+def test_a_long_cell_in_the_first_row(tmp_path, rows, cell):
+    """The module csv stops there: it says nothing about the rows after it, nor about quotes."""
+    path = csv_file(tmp_path, f"label,a\n1,{cell}\n" + "0,y\n" * rows)
+    found = layout_of(path, CsvOptions())
+    assert (found.header, found.names, found.empty) == (True, ("label", "a"), False)
+    for options in ({}, {"columns": ["label", "a"]}):
+        assert sum(block.rows for block in scan(path, **options).blocks()) == rows + 1
+    assert "--no-quotes" not in look(path).command
+    with pytest.raises(InputError, match=r"csv:1: a quote in the header is never closed"):
+        layout(tmp_path, f'label,"a\n1,{cell.replace(chr(34), "")[:100_000]}\n')
+
+
+@pytest.mark.parametrize("before", ["", "\n", "\ufeff"])
+def test_a_header_longer_than_256_kib(tmp_path, before):
+    names = ",".join(f"column_{number}" for number in range(25_000))
+    path = csv_file(tmp_path, f"{before}y,{names}\n1{',2' * 25_000}\n")
+    with pytest.raises(DataError, match=r"data\.csv:1: the header is longer than 256 KiB$"):
+        list(scan(path, label="y").blocks())
+    assert look(path).facts.files[0].about == "a text whose first row is too long"
+    with pytest.raises(DataError, match=r"csv:1: the first line is longer than 256 KiB$"):
+        layout_of(path, CsvOptions(header=False))
+    assert layout(tmp_path, "a,y\r" + "2,1\r" * 70_000).names == ("a", "y")  # lines end with CR
+    with pytest.raises(DataError, match=r"csv:1: the first 64 KiB are blank"):
+        layout(tmp_path, "\n" * 70_000 + "a,y\n1,2\n")
 
 
 def test_several_files_share_a_layout(tmp_path):

@@ -6,17 +6,20 @@ from collections.abc import Callable
 
 from thresher.data.open_streams import peek_bytes
 
-__all__ = ["LONGEST", "head_of"]
+__all__ = ["head_of"]
 
 _HEAD = 1 << 16  # bytes of the head
-LONGEST = 1 << 18  # bytes of the head if its first line is long
+_LONGEST = 1 << 18  # bytes of the head if its first line is long
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def head_of(
     path: str, encoding: str | None, waiting: Callable[[], None] | None
-) -> tuple[str, str, bool]:
-    """Return the first lines of a file, their encoding, and whether they are the whole file.
+) -> tuple[str, str, int | None]:
+    """Return the first lines of a file, their encoding, and their limit in bytes.
+
+    The limit is None if the lines are the whole file. Without a line end before the limit, they are
+    a part of the first line.
 
     Parameters
     ----------
@@ -30,9 +33,9 @@ def head_of(
     raw = peek_bytes(path, size, waiting)
     found = encoding or ("utf-16" if raw.startswith(_UTF16) else "utf-8")
     if len(raw) >= size and raw.count(b"\n") < 2:
-        size = LONGEST
+        size = _LONGEST
         raw = peek_bytes(path, size, waiting)
-    text = raw.decode(found, "replace").removeprefix("\ufeff")
+    text = raw.decode(found, "replace").removeprefix("\ufeff").lstrip("\r\n")
     if len(raw) >= size:
         text = text[: text.rfind("\n") + 1] or text
-    return text.lstrip("\r\n"), found, len(raw) < size
+    return text, found, None if len(raw) < size else size

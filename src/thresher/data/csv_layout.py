@@ -8,28 +8,21 @@ names both options.
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from thresher.data.csv_head import LONGEST, head_of
+from thresher.data.csv_head import head_of
+from thresher.data.csv_rows import ROWS, delimiter_of, first_rows, has_quotes, is_number
 from thresher.data.open_quotes import open_header
 from thresher.errors import DataError, InputError, ParameterError, setting
 
-__all__ = ["DELIMITERS", "TAG", "UNBROKEN", "CsvLayout", "CsvOptions", "layout_of"]
+__all__ = ["TAG", "UNBROKEN", "CsvLayout", "CsvOptions", "layout_of"]
 
-DELIMITERS = "\t,;|"
 TAG = "__label__"  # before each label of a line of fastText
-_ROWS = 1000  # rows of the head that are looked at
 _MISSING = ("", "NA", "N/A", "null", "NULL", "None", "?", "nan", "NaN")
 _TRUTH = ("true", "True", "TRUE", "false", "False", "FALSE")
-_NUMBER = re.compile(r"\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*")
-_WHOLE = re.compile(r'"(?:[^"]|"")*"')  # a quoted cell
 _LONG = 5  # words of a text, about
 _FEW = 0.2  # share of distinct values among labels, at most
 UNBROKEN = "\x01"  # a delimiter that does not occur: each line is one cell
@@ -106,7 +99,7 @@ class CsvLayout:
         at = self.names.index(name)
         cells = [row[at].strip() for row in self.rows if at < len(row)]
         known = [cell for cell in cells if cell not in (*_MISSING, *_TRUTH)]
-        words = any(not _is_number(cell) for cell in known)
+        words = any(not is_number(cell) for cell in known)
         return tuple(dict.fromkeys(filter(None, cells))) if words else ()
 
 
@@ -138,33 +131,42 @@ def layout_of(
     >>> layout.delimiter, layout.header, layout.names
     (',', False, ('0', '1', '2'))
     """
-    text, encoding, complete = head_of(path, options.encoding, waiting)
+    text, encoding, limit = head_of(path, options.encoding, waiting)
     if not text.strip():
+        if limit is not None:
+            raise DataError(f"{path}:1: the first {limit >> 10} KiB are blank")
         return CsvLayout(names=options.columns, encoding=encoding, empty=True)
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
         return _of_tags(text, encoding)
-    delimiter = options.delimiter or _delimiter(text)
+    if limit is not None and "\n" not in text and "\r" not in text:
+        line = "first line" if options.columns or options.header is False else "header"
+        raise DataError(f"{path}:1: the {line} is longer than {limit >> 10} KiB")
+    delimiter = options.delimiter or delimiter_of(text)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
-    quotes = _has_quotes(text, delimiter) if options.quotes is None else options.quotes
-    rows = _parsed(path, text, delimiter, quotes)
-    if not rows:
-        raise DataError(f"{path}: a row is longer than {LONGEST >> 10} KiB")
-    if not complete and len(rows) > 2:  # the last row may be cut off
+    quotes = has_quotes(text, delimiter) if options.quotes is None else options.quotes
+    rows, stopped = first_rows(path, text, delimiter, quotes)
+    if limit is not None and len(rows) > 2 and not stopped:  # the last row may be cut off
         rows = rows[:-1]
     first, below = rows[0], rows[1:]
     layout = CsvLayout(delimiter, encoding=encoding, quotes=quotes, heads=first)
     header = options.header
     if header is None and not options.columns:
         header = _is_header(path, first, below, like)
-    if header and quotes and not below and len(_parsed(path, f"{text}\n0", delimiter, True)) == 1:
-        raise open_header(path, None if complete else len(text))  # it takes in any row after it
+    if header and quotes and not below and _is_open(path, text, delimiter, first):
+        raise open_header(path, limit)
+    complete = limit is None and not stopped  # whether there are no other rows
     if options.columns:
         found = _with_given_names(path, layout, options, first, below)
         return replace(found, empty=complete and not found.rows)
     if header:
         return replace(layout, names=first, rows=below, empty=complete and not below)
     return _without_header(path, replace(layout, header=False, heads=()), rows, options.header)
+
+
+def _is_open(path: str, text: str, delimiter: str, header: tuple[str, ...]) -> bool:
+    """Tell whether a quote in a header is never closed: then it takes in any row after it."""
+    return first_rows(path, f"{text}\n0", delimiter, True).rows[0] != header
 
 
 def _with_given_names(
@@ -218,68 +220,6 @@ def _without_header(
     return layout
 
 
-# ---- the head ------------------------------------------------------------------------------------
-
-
-def _parsed(path: str, text: str, delimiter: str, quotes: bool) -> tuple[tuple[str, ...], ...]:
-    """Return the first rows of a text; without a path, those before a cell that is too long."""
-    lines = io.StringIO(text, newline="")
-    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=delimiter, quoting=style)
-    rows: list[tuple[str, ...]] = []
-    try:
-        for row in reader:
-            if row:
-                rows.append(tuple(row))
-            if len(rows) > _ROWS:
-                break
-    except csv.Error as error:  # a very long cell
-        if not rows and path:
-            raise DataError(f"{path}:1: {error}") from None
-    return tuple(rows)
-
-
-def _delimiter(text: str) -> str:
-    """Return the delimiter: the one that cuts most rows into as many cells as the first row."""
-    best, chosen = (0.0, 1), ""
-    for delimiter in DELIMITERS:
-        counts = [len(row) for row in _parsed("", text, delimiter, delimiter != "\t")[:100]]
-        if not counts or counts[0] < 2:
-            continue
-        share = counts.count(counts[0]) / len(counts)
-        if (share, counts[0]) > best and share > 0.5:
-            best, chosen = (share, counts[0]), delimiter
-    if not chosen and _is_aligned(text):
-        return " "
-    first = text.split("\n", 1)[0]
-    return chosen or max("\t,;", key=first.count)
-
-
-def _is_aligned(text: str) -> bool:
-    """Tell whether spaces cut all lines into the same number of cells, most of them numbers."""
-    rows = [line.split() for line in text.split("\n")[:100] if line.strip()]
-    numbers = sum(_is_number(cell) for row in rows for cell in row)
-    return _is_even(rows) and len(rows[0]) > 1 and 2 * numbers > len(rows) * len(rows[0])
-
-
-def _has_quotes(text: str, delimiter: str) -> bool:
-    """Tell whether cells of a file are quoted; a quote in a tab-separated text is often plain."""
-    if delimiter != "\t":
-        return True
-    cells = [cell for line in text.splitlines()[:_ROWS] for cell in line.split(delimiter)]
-    opened = [cell for cell in cells if cell.startswith('"')]
-    if not opened:
-        return False
-    if _is_even(_parsed("", text, delimiter, False)):
-        return all(_WHOLE.fullmatch(cell) for cell in opened)
-    return _is_even(_parsed("", text, delimiter, True)[:-1])
-
-
-def _is_even(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether all rows have the same number of cells."""
-    return len({len(row) for row in rows}) == 1
-
-
 # ---- the header ----------------------------------------------------------------------------------
 
 
@@ -325,8 +265,8 @@ def _votes(first: Sequence[str], below: Sequence[Sequence[str]]) -> tuple[int, i
         if not cells:
             data += _is_fraction(cell)
             continue
-        numbers = sum(map(_is_number, cells)) > 0.9 * len(cells)
-        if _is_number(cell) and (numbers or cell in cells):
+        numbers = sum(map(is_number, cells)) > 0.9 * len(cells)
+        if is_number(cell) and (numbers or cell in cells):
             data += not numbered
             heads += numbered
         elif numbers:
@@ -349,12 +289,8 @@ def _is_sequence(first: Sequence[str]) -> bool:
     return steps == {1} and (len(numbers) > 2 or len(numbers) < len(first))
 
 
-def _is_number(cell: str) -> bool:
-    return _NUMBER.fullmatch(cell) is not None
-
-
 def _is_fraction(cell: str) -> bool:
-    return _is_number(cell) and not cell.strip().lstrip("+-").isdecimal()
+    return is_number(cell) and not cell.strip().lstrip("+-").isdecimal()
 
 
 def _mean_words(cells: Sequence[str]) -> float:
@@ -384,7 +320,7 @@ def _tagged(text: str) -> bool:
 
 
 def _of_tags(text: str, encoding: str) -> CsvLayout:
-    lines = [line for line in text.split("\n")[:_ROWS] if line.strip()]
+    lines = [line for line in text.split("\n")[:ROWS] if line.strip()]
     rows = []
     for line in lines:
         words = line.split()

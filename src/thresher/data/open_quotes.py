@@ -127,8 +127,8 @@ def open_header(path: str, limit: int | None) -> InputError:
     ----------
     path : str
     limit : int or None
-        Characters of the header that were read, if the file has more.
+        Bytes in which the header should end, if the file has more.
     """
-    longer = "" if limit is None else f", or the header is longer than {round(limit / 1024)} KiB"
+    longer = "" if limit is None else f", or the header is longer than {limit >> 10} KiB"
     what = f"a quote in the header is never closed{longer}"
     return InputError(what, place=f"{path}:1", parameter="quotes", hint=_HINT)
