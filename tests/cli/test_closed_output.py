@@ -120,7 +120,10 @@ def without(folder, streams, words):
     )
 
 
-@pytest.mark.parametrize("name", ["predict", "export", "completion", "man"])
+NEEDS = ["predict", "export", "completion", "man", "look", "look, json", "inspect", "evaluate"]
+
+
+@pytest.mark.parametrize("name", [*NEEDS, "version", "train, json"])
 def test_a_result_needs_standard_output(folder, name):
     done = without(folder, ">&-", COMMANDS[name])
     assert (done.returncode, done.stderr) == (1, "standard output: it is closed\n")
@@ -129,6 +132,14 @@ def test_a_result_needs_standard_output(folder, name):
 def test_strict_predictions_need_standard_output(folder):
     done = without(folder, ">&-", [*COMMANDS["predict"], "--strict"])
     assert (done.returncode, done.stderr) == (1, "standard output: it is closed\n")
+
+
+@pytest.mark.parametrize("name", ["look", "inspect", "evaluate"])
+def test_a_page_needs_no_standard_output(folder, name):
+    done = without(folder, ">&-", [*COMMANDS[name], "--html", "page.html"])
+    assert done.returncode == 0, done.stderr
+    assert (folder / "page.html").stat().st_size > 1000
+    os.unlink(folder / "page.html")
 
 
 @pytest.mark.parametrize("name", ["predict", "export"])
@@ -148,6 +159,41 @@ def test_without_standard_error(folder, name):
     done = without(folder, "2>&-", COMMANDS[name])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["train", "rows.vw", "-m", "other"], 0),
+        (["predict", "m.thresher", "rows.vw", "-o", "predictions"], 0),
+        (["convert", "rows.vw", "rows.svm"], 0),
+        (["export", "m.thresher"], 2),
+        (["merge", "m.thresher", "m.thresher"], 2),
+        (["look", "missing"], 1),
+    ],
+)
+def test_a_full_standard_error(folder, words, code):
+    """The progress and the messages are lost, but neither the result nor the exit code."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*THRESHER, *words], cwd=folder, stderr=full, timeout=100)
+    assert done.returncode == code
+    outputs = {"other", "predictions", "rows.svm"} & set(words)
+    assert all((folder / name).stat().st_size > 100 for name in outputs)
+
+
+def test_no_file_gets_the_number_of_standard_error():
+    """What a C library prints would be in the file."""
+    program = "import os, sys; from thresher.cli.render.output import error_output;"
+    program += "error = error_output();"
+    program += "numbers = [os.open(sys.executable, os.O_RDONLY) for _ in range(2)];"
+    program += "sys.stdout.write(repr((os.readlink('/proc/self/fd/2'), numbers)))"
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&- 2>&-', "sh", sys.executable, "-c", program],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    name, numbers = eval(done.stdout)
+    assert name == os.devnull
+    assert 2 not in numbers
 
 
 @pytest.mark.parametrize("words", [["predict", "m.thresher", "-"], ["look", "-"]])

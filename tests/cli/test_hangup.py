@@ -75,11 +75,12 @@ def test_an_ignored_signal_stays_ignored(tmp_path, number):
 # Gets a signal when the module of a command is imported: before any data are read.
 EARLY = """
 import importlib.abc, os, signal, sys
-number, ignored, words = int(sys.argv[1]), sys.argv[2] == "ignored", sys.argv[3:]
+number, kind, module, *words = sys.argv[1:]
+number, ignored = int(number), kind == "ignored"
 
 class Sender(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "thresher.cli.commands." + words[0]:
+        if name == module:
             os.kill(os.getpid(), number)
 
 if ignored:
@@ -93,11 +94,14 @@ WORDS = {
     "train": ["train", "rows.svm", "-m", "m"],
     "tune": ["tune", "rows.svm", "-m", "m", "--rule", "ftrl", "--grid", "l1=0.1,1"],
     "discover": ["discover", "rows.svm", "--checkpoint", "c"],
+    "convert": ["convert", "rows.svm", "rows.vw"],
 }
 
 
-def early(folder, name, number, kind):
-    command = [sys.executable, "-c", EARLY, str(int(number)), kind, *WORDS[name]]
+def early(folder, name, number, kind, module=None):
+    """Run a command, with a signal when it imports its module, or a given one."""
+    module = module or f"thresher.cli.commands.{name}"
+    command = [sys.executable, "-c", EARLY, str(int(number)), kind, module, *WORDS[name]]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
 
 
@@ -108,6 +112,12 @@ def test_a_signal_before_training(tmp_path, name, number):
     done = early(tmp_path, name, number, "default")
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_at_the_first_import(tmp_path, number):
+    done = early(tmp_path, "train", number, "default", "typer")
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -124,7 +134,7 @@ def test_a_signal_while_an_import_runs_a_text(tmp_path):
     program = EARLY.replace("os.kill(os.getpid(), number)", "exec('os.kill(os.getpid(), number)')")
     (tmp_path / "early.py").write_text(program)  # as with `python -m thresher`
     command = [sys.executable, "-m", "early", str(int(signal.SIGTERM)), "default"]
-    command += WORDS["discover"]
+    command += ["thresher.cli.commands.discover", *WORDS["discover"]]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 

@@ -138,3 +138,62 @@ def test_a_warning_if_rows_have_no_known_feature(tmp_path):
     assert [float(score) for score in scores] == [
         pytest.approx(thresher.load(model).intercept[0], rel=1e-6)
     ]
+
+
+# ---- pipes and open files ------------------------------------------------------------------------
+
+TRAIN = ["train", "rows.svm", "--quiet", "--rule", "ftrl"]
+TUNE = ["tune", "rows.svm", "--quiet", "--grid", "l1=0.1,1"]
+
+
+@pytest.mark.parametrize("words", [TRAIN, TUNE], ids=["train", "tune"])
+def test_a_model_to_a_pipe_or_a_device(tmp_path, words):
+    """There is no checkpoint beside it: that would be in /dev."""
+    svmlight(tmp_path / "rows.svm")
+    run(*words, "-m", "model", cwd=tmp_path)
+    (tmp_path / "model").rename(tmp_path / "before")
+    command = ["/bin/sh", "-c", 'exec "$@" -m /dev/fd/3 3>&1 >/dev/null', "sh", *THRESHER, *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == (tmp_path / "before").read_bytes()
+    run(*words, "-m", "/dev/null", cwd=tmp_path)
+    assert left(tmp_path) == ["before", "rows.svm"]
+
+
+def test_a_checkpoint_beside_a_device_must_be_given(tmp_path):
+    svmlight(tmp_path / "rows.svm")
+    done = run(*TRAIN, "-m", "/dev/fd/1", "--every", "1s", cwd=tmp_path, code=1)
+    assert "/dev/fd/1.checkpoint" in done.stderr
+    run(*TRAIN, "-m", "/dev/null", "--every", "1s", "--checkpoint", "run", cwd=tmp_path)
+    assert left(tmp_path) == ["rows.svm"]
+
+
+@pytest.mark.parametrize("words", [TRAIN, TUNE], ids=["train", "tune"])
+def test_an_interruption_without_a_place_for_a_checkpoint(tmp_path, words):
+    svmlight(tmp_path / "rows.svm")
+    many = ["--passes", "1000000", "-m", "/dev/null"]
+    process = subprocess.Popen(
+        [*THRESHER, *words, *many], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert process.communicate()[1] == "interrupted\n"
+    assert left(tmp_path) == ["rows.svm"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "rows.svm", "-m", ""],
+        ["tune", "rows.svm", "--grid", "l1=0.1,1", "-m", ""],
+        ["look", "rows.svm", "--html", ""],
+        ["train", "rows.svm", "-m", "model", "--checkpoint", ""],
+    ],
+)
+def test_an_empty_name_of_an_output(tmp_path, words):
+    svmlight(tmp_path / "rows.svm")
+    done = run(*words, cwd=tmp_path, code=1)
+    assert done.stderr == "the name of an output file is empty\n"
+    assert left(tmp_path) == ["rows.svm"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect as inspection
-import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -28,7 +27,7 @@ from thresher.cli.options.serve import serve
 from thresher.cli.options.shell import completion, man
 from thresher.cli.options.train import train
 from thresher.cli.options.tune import tune
-from thresher.cli.render.output import ClosedOutputError, echo, end_output, show
+from thresher.cli.render.output import ClosedOutputError, echo, end_output, error_output, show
 
 app = typer.Typer(
     name="thresher",
@@ -80,13 +79,14 @@ def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
 
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
-    if sys.stderr is None:  # it is closed: print would write to standard output instead
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    before = sys.stderr
+    sys.stderr = error_output()
     try:
         code = _exit_code_of_error()
         gc.collect()  # close what the error has left open: threads may still read files
     finally:
         end_output()
+        sys.stderr = before
         # If Ctrl-C comes while a module runs exec, as dataclasses does, Python remembers it, and
         # ends by SIGINT instead of the exit code. It forgets it when it runs another text.
         exec("")

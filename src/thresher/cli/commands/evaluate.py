@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.cli.commands.predict import reading_of
-from thresher.cli.render.output import show, show_lines, show_record
+from thresher.cli.render.output import check_output, show, show_lines, show_record
 from thresher.cli.render.reading_progress import ReadingProgress
 from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
@@ -61,6 +61,8 @@ def evaluate(
         known["exact"] = options.exact
     quarantine = {"--on-bad-line": quarantine_of(reading)}
     check_outputs({"--html": options.html}, {**_inputs(files), **quarantine})
+    if options.json or options.html is None:
+        check_output()
     models = [load(file) for file in files]
     sources = _sources(models, data, reading)
     for source in sources:

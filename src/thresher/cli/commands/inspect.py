@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from thresher.cli.render.output import show, show_lines
+from thresher.cli.render.output import check_output, show, show_lines
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import DataError, ParameterError
 from thresher.model.file import StateInFile
@@ -28,6 +28,8 @@ def inspect(
     against: str | None = None,
 ) -> int:
     """Print a summary, the largest weights, or why a feature has its weight; write the page."""
+    if as_json or html is None:
+        check_output()
     model = load(file)
     if against is not None:
         if why or label is not None or data:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thresher.cli.render.output import show, show_lines, show_record
+from thresher.cli.render.output import check_output, show, show_lines, show_record
 from thresher.cli.render.reading_progress import ReadingProgress
 from thresher.cli.steps.check_outputs import check_outputs
 from thresher.errors import ParameterError
@@ -38,6 +38,8 @@ def look(
                 parameter="delimiter", value=delimiter, allowed="one character, or tab"
             )
     check_outputs({"--html": html}, {})
+    if as_json or (html is None and not quiet):
+        check_output()
     progress = ReadingProgress(data, quiet)
     try:
         found = look_at(

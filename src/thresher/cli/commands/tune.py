@@ -98,7 +98,8 @@ def _tune(options: TuneOptions) -> None:
     try:
         result.write(options)
     except Stopped:  # while the names of features were read
-        assert saved is not None
+        if saved is None:
+            raise KeyboardInterrupt from None
         saved.interrupt()
     remove_checkpoint(options, observer)
     result.report(options)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import sys
 from collections.abc import Iterator
-from typing import IO, TextIO
+from typing import IO, Any, TextIO
 
 import typer
 
@@ -30,6 +31,53 @@ def output_of_command() -> Iterator[None]:
         raise ClosedOutputError from error
 
 
+class ErrorOutput:
+    """Standard error. If it is full, what is written to it is lost, and the command goes on.
+
+    Parameters
+    ----------
+    stream : file
+        All but writing is as with this file.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        with self._unfailing():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held of earlier texts."""
+        with self._unfailing():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _unfailing(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError:
+            _drop(self._stream)
+
+
+def error_output() -> ErrorOutput:
+    """Return standard error. If it is closed, all that is written to it is lost."""
+    if sys.stderr is not None:
+        return ErrorOutput(sys.stderr)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    if nothing < 2:  # others are closed, too: leave them so, but let no other file have number 2
+        other, nothing = nothing, fcntl.fcntl(nothing, fcntl.F_DUPFD_CLOEXEC, 2)
+        os.close(other)
+    return ErrorOutput(open(nothing, "w"))
+
+
 def flush_output() -> None:
     """Write what Python still holds of standard output."""
     if sys.stdout is not None:
@@ -48,10 +96,15 @@ def end_output() -> None:
             try:
                 stream.flush()
             except OSError:
-                number = stream.fileno()
-                nothing = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nothing, number)
-                os.close(nothing)
+                _drop(stream)
+
+
+def _drop(stream: TextIO) -> None:
+    """Drop what a stream holds, and all that will be written to it."""
+    number = stream.fileno()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, number)
+    os.close(nothing)
 
 
 def is_shown() -> bool:
@@ -59,10 +112,15 @@ def is_shown() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def output_bytes() -> IO[bytes]:
-    """Return standard output for the bytes of a result; raise OSError if it is closed."""
+def check_output() -> None:
+    """Raise OSError if standard output is closed: a command has a result for it."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed", _OUTPUT)
+
+
+def output_bytes() -> IO[bytes]:
+    """Return standard output for the bytes of a result; raise OSError if it is closed."""
+    check_output()
     return sys.stdout.buffer
 
 
@@ -83,6 +141,7 @@ def write_result(content: bytes) -> None:
 
 def echo(text: str) -> None:
     """Print a text that Thresher made itself, such as a page of help."""
+    check_output()
     with naming(_OUTPUT):
         typer.echo(text)
 
@@ -120,6 +179,8 @@ def show_record(text: str, out: TextIO | None = None) -> None:
     out : file, optional
         Default: standard output.
     """
+    if out is None:
+        check_output()
     with naming(_OUTPUT):
         print(text, file=out, flush=True)
 

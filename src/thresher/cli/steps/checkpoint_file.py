@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thresher.atomic import is_stream
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
 from thresher.cli.render.output import show
@@ -15,10 +16,14 @@ from thresher.training.observer import Interrupted, Observer
 def checkpoint_arguments(options: TrainOptions) -> dict[str, Any]:
     """Return the arguments of `fit` for checkpoints; without options, one is written at Ctrl-C.
 
+    It is beside the model. If the model goes to a device or a pipe, there is none.
+
     Parameters
     ----------
     options : TrainOptions
     """
+    if not options.checkpoints and is_stream(options.model):
+        return {}
     every = seconds_of(options.every or "60s") if options.checkpoints else float("inf")
     return {"checkpoint": options.checkpoint_file, "every": every, "resume": options.resume}
 
