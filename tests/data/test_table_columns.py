@@ -15,12 +15,13 @@ from thresher import _core
 from thresher.data.block import Position
 from thresher.data.features import key_of, rows_of_entries
 from thresher.data.tables import TableColumns, TableSource
-from thresher.errors import DataError
+from thresher.errors import DataError, ParameterError
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra arrow")
 
-from support.tables import csv_file, rows_of, table_file  # noqa: E402
+from support.tables import CountedName, csv_file, rows_of, table_file  # noqa: E402
 from thresher.data.columns import entries_of_column, single  # noqa: E402
+from thresher.data.table_files import check_unique  # noqa: E402
 
 
 def test_csv_columns(tmp_path):
@@ -257,3 +258,35 @@ def test_missing_columns(tmp_path, option):
     named = "none" if option in ("label", "weight") else ["none"]
     with pytest.raises(DataError, match="there is no column 'none'; the columns are a, y"):
         rows_of(path, **{option: named})
+
+
+def test_many_names_are_not_compared_with_each_other():
+    names = [CountedName(f"column {place}") for place in range(300)]
+    CountedName.compared = 0
+    check_unique("data.csv", names)
+    assert CountedName.compared < len(names)
+    with pytest.raises(ParameterError, match=r"data\.csv: two columns are named 'column 7'"):
+        check_unique("data.csv", [*names, CountedName("column 7")])
+
+
+class _Keys(np.ndarray):
+    """Keys that count how often they are sorted."""
+
+    sorted = 0
+
+    def __array_function__(self, function, types, args, kwargs):
+        _Keys.sorted += function in (np.isin, np.unique, np.sort)
+        return super().__array_function__(function, types, args, kwargs)
+
+
+def test_wanted_names_are_sorted_once():
+    columns = [single(pa.chunked_array([[1.5, 2.5]])) for _ in range(50)]
+    entries = [
+        entries_of_column(f"c{at}", one, False, 1, False)[0] for at, one in enumerate(columns)
+    ]
+    shown = [name for at in range(49, 0, -2) for name in [f"c{at}".encode()] * 2]
+    wanted = np.array([*map(key_of, shown)], np.uint64).view(_Keys)
+    _Keys.sorted = 0
+    found = rows_of_entries(entries, 2, "float64", None, wanted)["names"]
+    assert [name for _, name in found] == [f"c{at}".encode() for at in range(1, 50, 2)]
+    assert _Keys.sorted == 1

@@ -7,6 +7,18 @@ import pyarrow.parquet as parquet
 from thresher.data.tables import TableColumns, TableSource
 
 
+class CountedName(str):
+    """A name of a column that counts how often it is compared with another name."""
+
+    compared = 0
+
+    def __eq__(self, other):
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
 def csv_file(tmp_path, text, name="data.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())

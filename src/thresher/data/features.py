@@ -110,6 +110,8 @@ def rows_of_entries(
     values = np.empty(starts[-1], np.float64)
     free = starts[:-1].copy()
     found: dict[int, bytes] = {}
+    if not isinstance(names, bool):
+        names = np.unique(names)  # sorted once for all columns
     for column, count in zip(columns, counts, strict=True):
         first = np.cumsum(count) - count  # index of each row's first entry in the column
         at = (free - first)[column.rows] + np.arange(len(column.rows))
@@ -135,9 +137,11 @@ def rows_of_entries(
 def _collect_names(
     found: dict[int, bytes], column: FeatureEntries, keys: NDArray[np.uint64], names: NamesWanted
 ) -> None:
+    """Add the names of the features of a column; `names` is in increasing order."""
     distinct, at = np.unique(keys, return_index=True)
     if not isinstance(names, bool):
-        wanted = np.isin(distinct, names)
+        place = np.searchsorted(names, distinct)
+        wanted = place < np.searchsorted(names, distinct, side="right")
         distinct, at = distinct[wanted], at[wanted]
     for key, name in zip(distinct.tolist(), column.names(at), strict=True):
         found.setdefault(key, name)

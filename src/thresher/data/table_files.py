@@ -9,6 +9,7 @@ import io
 import itertools
 import sys
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -247,12 +248,12 @@ def _not_a_number(name: str, column: Any, bad: Any, expected: str) -> BadCells:
 
 def check_unique(path: str, names: Sequence[str], csv: bool = False) -> None:
     """Raise an error if two columns have the same name."""
-    for name in names:
-        if list(names).count(name) > 1:
-            hint = (
-                *("if the first line is data, use ", setting("header", False)),
-                *("; else name the columns with ", setting("columns")),
-            )
-            raise ParameterError(
-                f"two columns are named '{name}'", place=path, hint=hint if csv else None
-            )
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        hint = (
+            *("if the first line is data, use ", setting("header", False)),
+            *("; else name the columns with ", setting("columns")),
+        )
+        raise ParameterError(
+            f"two columns are named '{twice}'", place=path, hint=hint if csv else None
+        )

@@ -277,7 +277,7 @@ def _split(lines: Any) -> Any:
 
 def _unique(names: tuple[str, ...]) -> list[str]:
     """Return names that are all different: repeated and empty ones get their position."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for at, name in enumerate(names):
-        found.append(f"{name}#{at}" if not name or name in found else name)
-    return found
+        found[f"{name}#{at}" if not name or name in found else name] = None
+    return list(found)
