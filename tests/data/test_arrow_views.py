@@ -33,6 +33,10 @@ def table(view: bool) -> pa.Table:
         "list": pa.ListArray.from_arrays([0, 1, 1, 3, 4, 6, 6], strings([*WORDS[2:], "u", "v"])),
         "large": pa.LargeListArray.from_arrays([0, 2, 2, 2, 4, 5, 6], strings(["t"] * 6)),
         "category": pa.DictionaryArray.from_arrays([0, 1, 0, None, 1, 1], strings(["p", "q"])),
+        "ordered": pa.DictionaryArray.from_arrays(
+            pa.array([1, 0, None, 1, 0, 0]), strings(["low", "high"]), ordered=True
+        ),
+        "fixed": pa.FixedSizeListArray.from_arrays(strings([*WORDS, *WORDS]), 2),
         "map": pa.MapArray.from_arrays(
             [0, 1, 1, 2, 2, 2, 3], strings(["k", "l", "m"]), pa.array([1.5, 2, 3])
         ),
@@ -85,7 +89,7 @@ def test_files(tmp_path: Path, options: Any, kind: str) -> None:
     for view in (False, True):
         path, content = str(tmp_path / f"a.{kind}"), table(view)
         if kind == "parquet":
-            content = content.drop(["category", "map"])
+            content = content.drop(["category", "ordered", "fixed", "map"])
             pq.write_table(content, path)
             assert ("view" in str(pq.read_table(path).schema)) == view
         else:
@@ -98,7 +102,11 @@ def test_files(tmp_path: Path, options: Any, kind: str) -> None:
 def test_files_of_polars(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {"word": WORDS * 20, "list": [["a", "b"], [], ["c"]] * 40, "label": LABELS * 20}
-    ).with_columns(category=pl.col("word").cast(pl.Categorical))
+    ).with_columns(
+        category=pl.col("word").cast(pl.Categorical),
+        ordered=pl.col("label").cast(pl.Enum(["no", "yes"])),
+        fixed=pl.concat_list("label", "label").list.to_array(2),
+    )
     frame.write_ipc(path := tmp_path / "rows.arrow")
     assert "view" in str(pa.ipc.open_file(str(path)).schema)
     from_file, from_frame = (

@@ -41,6 +41,8 @@ def _plain(pa: Any, kind: Any) -> Any:
         made = pa.list_(_plain(pa, kind.value_type))
     elif types.is_large_list(kind):
         made = pa.large_list(_plain(pa, kind.value_type))
+    elif types.is_fixed_size_list(kind):
+        made = pa.list_(_plain(pa, kind.value_type), kind.list_size)
     return made if "_view" in name else kind
 
 
@@ -49,7 +51,9 @@ def _cast(pa: Any, column: Any, kind: Any) -> Any:
     if not pa.types.is_dictionary(kind):
         return column.cast(kind)
     chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(kind.value_type))
+        pa.DictionaryArray.from_arrays(
+            chunk.indices, chunk.dictionary.cast(kind.value_type), ordered=kind.ordered
+        )
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, kind)
