@@ -99,6 +99,8 @@ bool fails(unsigned kind) {
   return true;
 }
 
+void add_failed(unsigned kind) { failed_kinds |= kind; }
+
 bool memory_fails(const void* caller) {
   return (kinds.load(std::memory_order_relaxed) & memory_kind) && by_core(caller) &&
          fails(memory_kind);

@@ -21,6 +21,7 @@ enum Kind : unsigned {
   find_kind = 8192,     // stat of a path, opendir
   access_kind = 16384,  // fchmod, fchown
   lock_kind = 32768,
+  temporary_kind = 65536,  // only of calls that failed: temporary files may stay because of it
 };
 
 #pragma GCC visibility push(hidden)
@@ -28,7 +29,10 @@ enum Kind : unsigned {
 // Counts a call; true if it must fail. Then errno is set.
 bool fails(unsigned kind);
 
-// The same for an allocation that the core makes, directly or through the C++ standard library.
+// Adds a kind to those of the calls that have failed.
+void add_failed(unsigned kind);
+
+// Counts a call, for an allocation that the core makes, directly or through the C++ standard library.
 bool memory_fails(const void* caller);
 
 // Whether a fault makes calls read or write half of the bytes.

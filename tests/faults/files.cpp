@@ -28,6 +28,7 @@ char folder[PATH_MAX] = "";
 std::size_t folder_length = 0;
 bool unnamed_files = true;  // whether files can be made without a name
 char watched[handles];      // 0: no; 1: a handle for reading; 2: for writing
+bool temporary[handles];    // whether it is in the folder of temporary files
 int log_handle = -1;
 pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -47,6 +48,24 @@ bool in_folder(int at, const char* path, char* full) {
   if (std::strcmp(full, "/proc/self/fd") == 0) return true;  // how a file gets its name
   return std::strncmp(full, folder, folder_length) == 0 &&
          (full[folder_length] == '/' || full[folder_length] == 0);
+}
+
+// Whether a path is in the folder "tmp" of the watched one.
+bool is_temporary(const char* full) {
+  return std::strncmp(full, folder, folder_length) == 0 &&
+         std::strncmp(full + folder_length, "/tmp", 4) == 0;
+}
+
+// Counts a call on a path, or on a handle; true if it must fail.
+bool fails_at(unsigned kind, const char* full) {
+  if (!fails(kind)) return false;
+  if (kind != create_kind && is_temporary(full)) add_failed(temporary_kind);
+  return true;
+}
+bool fails_on(unsigned kind, int handle) {
+  if (!fails(kind)) return false;
+  if (temporary[handle]) add_failed(temporary_kind);
+  return true;
 }
 
 bool known(int handle) { return handle >= 0 && handle < handles && watched[handle]; }
@@ -78,6 +97,7 @@ void record(const char* text, std::size_t size) {
 int opened(int handle, const char* full, int flags) {
   if (handle >= 0 && handle < handles) {
     watched[handle] = (flags & O_ACCMODE) == O_RDONLY ? 1 : 2;
+    temporary[handle] = is_temporary(full);
     log(nullptr, 0, "open\t%d\t%d\t%s\n", handle, flags, full);
   }
   return handle;
@@ -104,9 +124,9 @@ int synced(int handle, int result) {
 }
 
 bool find_fails(int at, const char* path, int flags) {
-  if ((flags & AT_EMPTY_PATH) && path && !*path) return known(at) && fails(look_kind);
+  if ((flags & AT_EMPTY_PATH) && path && !*path) return known(at) && fails_on(look_kind, at);
   char full[PATH_MAX];
-  return in_folder(at, path, full) && fails(find_kind);
+  return in_folder(at, path, full) && fails_at(find_kind, full);
 }
 
 int found_at(int at, const char* path, void* into, int flags) {
@@ -138,7 +158,7 @@ int open_from(int at, const char* path, int flags, mode_t mode) {
     errno = EOPNOTSUPP;
     return -1;
   }
-  if (ours && fails(kind_of(flags))) return -1;
+  if (ours && fails_at(kind_of(flags), full)) return -1;
   const auto handle = static_cast<int>(::syscall(SYS_openat, at, path, flags, mode));
   return ours ? opened(handle, full, flags) : handle;
 }
@@ -241,7 +261,7 @@ TRUNCATE(ftruncate64)
 
 #define SEEK(name) \
   off_t name(int handle, off_t to, int whence) noexcept { \
-    if (known(handle) && fails(look_kind)) return -1; \
+    if (known(handle) && fails_on(look_kind, handle)) return -1; \
     return ::syscall(SYS_lseek, handle, to, whence); \
   }
 SEEK(lseek)
@@ -249,7 +269,7 @@ SEEK(lseek64)
 
 #define FSTAT(name, kind_of_buffer) \
   int name(int handle, kind_of_buffer* into) noexcept { \
-    if (known(handle) && fails(look_kind)) return -1; \
+    if (known(handle) && fails_on(look_kind, handle)) return -1; \
     return static_cast<int>(::syscall(SYS_fstat, handle, into)); \
   }
 FSTAT(fstat, struct stat)
@@ -302,7 +322,7 @@ int statx(int at, const char* path, int flags, unsigned wanted, struct statx* in
 
 DIR* opendir(const char* path) {
   char full[PATH_MAX];
-  if (in_folder(AT_FDCWD, path, full) && fails(find_kind)) return nullptr;
+  if (in_folder(AT_FDCWD, path, full) && fails_at(find_kind, full)) return nullptr;
   static const auto system_call =
       reinterpret_cast<decltype(&::opendir)>(dlsym(RTLD_NEXT, "opendir"));
   return system_call(path);
@@ -351,7 +371,7 @@ int mkdir(const char* path, mode_t mode) noexcept { return mkdirat(AT_FDCWD, pat
 int unlinkat(int at, const char* path, int flags) noexcept {
   char full[PATH_MAX];
   const bool ours = in_folder(at, path, full);
-  if (ours && fails(remove_kind)) return -1;
+  if (ours && fails_at(remove_kind, full)) return -1;
   const int result = static_cast<int>(::syscall(SYS_unlinkat, at, path, flags));
   if (ours && result == 0) log(nullptr, 0, "remove\t%s\n", full);
   return result;

@@ -22,6 +22,7 @@ BUILT = ROOT / "build" / "faults" / "faults.so"
 # Kinds of calls, as in faults.hpp.
 OPEN, CREATE, READ, WRITE, SYNC, NAME, REMOVE, MAP = (1 << place for place in range(8))
 SIZE, LOOK, CLOSE, MEMORY, THREAD, FIND, ACCESS, LOCK = (1 << place for place in range(8, 16))
+TEMPORARY = 1 << 16
 _SPACE = CREATE | WRITE | SYNC | NAME | SIZE | CLOSE
 _FILES = _SPACE | OPEN | READ | LOOK | MAP
 

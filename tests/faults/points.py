@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults.library import FAULTS, FIND, LOOK, MAP, MEMORY, NAME, OPEN, REMOVE, Fault, Library
+from faults.library import FAULTS, FIND, MAP, MEMORY, NAME, REMOVE, TEMPORARY, Fault, Library
 from faults.operation import Operation, Run, command
 from faults.operations import OPERATIONS
 from faults.parts import Part
@@ -335,7 +335,7 @@ def _unlike(op: Operation, now: Outcome, reference: Outcome, failed: int = 0) ->
 def _leftovers(now: Outcome, failed: int) -> set[str]:
     """Return the temporary files that were left because they could not be removed."""
     names = set()
-    if failed & (FIND | OPEN | LOOK | REMOVE):
+    if failed & TEMPORARY:
         names |= {name for name in now.files if name.startswith("tmp/")}
     if failed & REMOVE:  # files that get another name
         names |= {name for name in now.files if name.endswith(".part")}
