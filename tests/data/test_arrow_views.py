@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -71,6 +72,7 @@ FRAMES = {
     "batch": lambda t: t.combine_chunks().to_batches()[0],
     "reader": lambda t: t.to_reader(),
     "stream": Stream,
+    "pandas": lambda t: t.to_pandas(types_mapper=pd.ArrowDtype),
     "slices": lambda t: pa.concat_tables([t.slice(0, 2), t.slice(2)]),
 }
 

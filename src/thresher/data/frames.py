@@ -239,7 +239,7 @@ def arrow_table(frame: Any, ignore: Collection[str] = ()) -> Any:
         pa.nulls(len(frame)) if name in ignore else _arrow_column(pa, name, frame.iloc[:, k])
         for k, name in enumerate(names)
     ]
-    return pa.table(columns, names=names)
+    return without_views(pa.table(columns, names=names))
 
 
 def _arrow_column(pa: Any, name: str, column: Any) -> Any:
