@@ -120,8 +120,8 @@ def test_classes_are_of_their_type(tmp_path, classes, kind):
 
 READING = {
     "bits": [-1, 0, 41, 18.0, True, "18"],
-    "ngrams": [None, 0, 9, 2.0, True, "text"],
-    **{name: [None, -1, 2, "yes"] for name in ("zero_based", "multilabel")},
+    "ngrams": [None, 0, 9, 1.5, 1e308, False, "text"],
+    **{name: [-1, 2, 0.5, "yes"] for name in ("zero_based", "multilabel")},
     **{name: [-1, 2, "yes"] for name in ("header", "quotes")},
     **{name: [None, -1, 2, "1"] for name in ("first",)},
     **{name: [-1, "text", "zero\x1b"] for name in ("format", "missing", "dates")},
@@ -160,6 +160,21 @@ def test_options_of_reading_are_those_that_training_writes(tmp_path, name):
         assert "; it must be " in message
         assert message.isprintable()
         assert len(message) < len(str(path)) + 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "now"),
+    [
+        *(("ngrams", value, int(value)) for value in (2.0, True)),
+        *(("zero_based", value, bool(value)) for value in (None, 0.0, 1.0)),
+        ("multilabel", None, False),
+    ],
+)
+def test_options_of_reading_that_earlier_versions_wrote(tmp_path, name, value, now):
+    found = thresher.load(read_by(tmp_path / "m", **{name: value}))
+    assert (found.parameters[name], type(found.parameters[name])) == (now, type(now))
+    found.save(tmp_path / "again")
+    assert thresher.load(tmp_path / "again").parameters == found.parameters
 
 
 def test_every_option_of_reading_is_checked(tmp_path):

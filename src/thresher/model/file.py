@@ -43,7 +43,7 @@ from thresher.model.evidence import TENSORS as EVIDENCE
 from thresher.model.frontier import Place
 from thresher.model.model import Model, Progress
 from thresher.model.name_arrays import NameArrays
-from thresher.model.reading_options import check_reading
+from thresher.model.reading_options import checked_reading
 from thresher.model.state import LearnerState
 from thresher.model.tensor_file import TensorFile, TensorFileError, parts, raw
 
@@ -230,7 +230,6 @@ def _check(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Non
         raise ValueError("its parameters cannot be read")
     if not isinstance(parameters.get("quantile"), int | float | None):
         raise ValueError("its quantile is not a number")
-    check_reading(parameters)
 
 
 def _check_weights(tensors: Mapping[str, NDArray[Any]], n_features: int) -> None:
@@ -291,6 +290,7 @@ def _is_count(value: Any, end: int) -> bool:
 
 def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any], path: str) -> Model:
     kept = about.get("learner")
+    parameters = checked_reading(about["parameters"])
     return Model(
         indptr=tensors["indptr"],
         indices=tensors["indices"],
@@ -299,7 +299,7 @@ def _model(tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any], path: 
         n_features=about["n_features"],
         classes=_classes_of(about, len(tensors["intercept"])),
         loss=about["loss"],
-        parameters=about["parameters"],
+        parameters=parameters,
         history=[
             Progress(
                 int(e),

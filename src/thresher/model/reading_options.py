@@ -12,7 +12,7 @@ from thresher.data.formats import FORMATS
 from thresher.data.read_options import KINDS, MISSING, is_delimiter, is_encoding, is_pair
 from thresher.file_format import from_json
 
-__all__ = ["check_reading"]
+__all__ = ["checked_reading"]
 
 
 def _is_flag(value: Any) -> bool:
@@ -21,14 +21,6 @@ def _is_flag(value: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
-
-
-def _is_encoding(value: Any) -> bool:
-    return isinstance(value, str) and is_encoding(value)
-
-
-def _is_delimiter(value: Any) -> bool:
-    return isinstance(value, str) and is_delimiter(value)
 
 
 def _numbers(first: int, last: int) -> Callable[[Any], bool]:
@@ -65,8 +57,8 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str, bool]] = {
     "format": (_one_of(*FORMATS), f"one of {', '.join(FORMATS)}", True),
     "missing": (_one_of(*MISSING), f"one of {', '.join(MISSING)}", True),
     "dates": (_one_of("parts"), "'parts'", True),
-    "delimiter": (_is_delimiter, "one character", True),
-    "encoding": (_is_encoding, "a known one", True),
+    "delimiter": (is_delimiter, "one character", True),
+    "encoding": (is_encoding, "a known one", True),
     **{name: (_is_text, "text", True) for name in ("label", "weight", "label_separator")},
 }
 # Those that are saved as JSON in a text, which is empty if there is nothing.
@@ -80,8 +72,11 @@ _STRUCTURES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def check_reading(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError if an option of reading is none that training writes.
+def checked_reading(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with options of reading as training writes them now.
+
+    Earlier versions wrote some values that mean the same, as ``ngrams=2.0``. Raises ValueError if
+    an option is none that training writes or wrote.
 
     Parameters
     ----------
@@ -90,20 +85,33 @@ def check_reading(parameters: Mapping[str, Any]) -> None:
 
     Examples
     --------
-    >>> check_reading({"bits": 18, "interactions": '["ab"]', "l1": 0.1})
-    >>> check_reading({"bits": 99})
+    >>> checked_reading({"bits": 18, "interactions": '["ab"]', "l1": 0.1, "ngrams": 2.0})
+    {'bits': 18, 'interactions': '["ab"]', 'l1': 0.1, 'ngrams': 2}
+    >>> checked_reading({"bits": 99})
     Traceback (most recent call last):
         ...
     ValueError: its option of reading 'bits' is 99; it must be a whole number from 1 to 40
     """
+    found = {name: _as_now(name, value) for name, value in parameters.items()}
     for name, (is_valid, allowed, optional) in _VALUES.items():
-        value = parameters.get(name)
-        if name in parameters and not (is_valid(value) or (optional and value is None)):
+        value = found.get(name)
+        if name in found and not (is_valid(value) or (optional and value is None)):
             raise _wrong(name, value, allowed)
     for name, (is_valid, allowed) in _STRUCTURES.items():
-        text = parameters.get(name, "")
+        text = found.get(name, "")
         if text != "" and not is_valid(_loaded(text)):
             raise _wrong(name, text, allowed)
+    return found
+
+
+def _as_now(name: str, value: Any) -> Any:
+    """Return an option as training writes it now; other values stay."""
+    number = isinstance(value, float) and value.is_integer()
+    if name in ("zero_based", "multilabel") and (value is None or (number and value in (0, 1))):
+        return bool(value)
+    if name == "ngrams" and (number or isinstance(value, bool)):
+        return int(value)
+    return value
 
 
 def _loaded(text: Any) -> Any:
