@@ -144,8 +144,8 @@ class ReadOptions:
             options[name] = column_name(name, options.get(name))
         if options.get("format") == "tsv":
             options |= {"format": "csv", "delimiter": options.get("delimiter") or "\t"}
-        if options.get("delimiter") is not None:
-            word = str(options["delimiter"])
+        word = options.get("delimiter")
+        if isinstance(word, str):
             options["delimiter"] = {"tab": "\t", "\\t": "\t", "space": " "}.get(word, word)
         if "kinds" in options:
             options["kinds"] = tuple((options["kinds"] or {}).items())
@@ -192,17 +192,18 @@ def is_pair(pair: str) -> bool:
     return len(pair) == 2 and pair.isascii() and pair.isprintable() and " " not in pair
 
 
-def is_delimiter(text: str) -> bool:
+def is_delimiter(text: Any) -> bool:
     """Tell whether cells of CSV files may be separated by a text."""
-    return len(text) == 1 and text.isascii() and text not in '\r\n"\0'
+    one = isinstance(text, str) and len(text) == 1
+    return one and text.isascii() and text not in '\r\n"\0'
 
 
-def is_encoding(name: str) -> bool:
+def is_encoding(name: Any) -> bool:
     """Tell whether a name is that of an encoding of text; some codecs, as of zip, are of bytes."""
     try:
         "".encode(name)
         return isinstance(b"".decode(name), str)
-    except (LookupError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return False
 
 
