@@ -53,7 +53,7 @@ def test_each_row_matters(name):
     assert len(found) == len(orders)
 
 
-@pytest.mark.parametrize("name", ["decimals", "ids", "words", "bytes", "long"])
+@pytest.mark.parametrize("name", ["decimals", "ids", "words", "bytes", "long", "nothing"])
 def test_cells_do_not_become_python_objects(name, monkeypatch):
     """That would take ten times as long as reading a column of decimals."""
     rows = COLUMNS[name]
@@ -61,6 +61,12 @@ def test_cells_do_not_become_python_objects(name, monkeypatch):
         rows = rows.cast(pa.string_view())
     monkeypatch.setattr(table_digest, "repr", None, raising=False)
     digest(rows)
+
+
+def test_the_number_of_missing_cells_matters():
+    assert len({digest(pa.nulls(rows)) for rows in range(4)}) == 4
+    lists = ([[None], [None, None]], [[None, None], [None]], [[None], []])
+    assert len({digest(pa.array(rows, pa.list_(pa.null()))) for rows in lists}) == 3
 
 
 @pytest.mark.skipif(not hasattr(pa, "string_view"), reason="this pyarrow has no views")

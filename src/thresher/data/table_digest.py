@@ -49,6 +49,8 @@ def _with_cells(chain: int, array: Any) -> int:
     pa = arrow("reading tables")
     array = _stored(pa, array)
     kind, sort = array.type, _sort(pa.types, array.type)
+    if sort == "null":
+        return _mixed(chain, b"%d" % len(array))
     if sort == "other":  # slow, for types that are rare
         return _mixed(chain, repr(array.to_pylist()).encode(errors="replace"))
     if array.null_count:  # a missing cell may have any bytes
@@ -89,6 +91,8 @@ def _stored(pa: Any, array: Any) -> Any:
 
 def _sort(types: Any, kind: Any) -> str:
     """Return how the cells of a type are stored."""
+    if types.is_null(kind):
+        return "null"
     if types.is_struct(kind):
         return "struct"
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
