@@ -47,6 +47,41 @@ def test_other_ends_of_lines_are_read_as_before(tmp_path, text):
     assert len(rows_of(path)[0]) == max(text.count("\n"), 1)
 
 
+LONG = {"svm": " 7:1" * 20_000, "vw": " z" * 40_000}  # more than the bytes that are looked at
+
+
+@pytest.mark.parametrize("text", ["1 |a x\r|b y", "|a x\ry", "'t|a x \r |b\r |c y"])
+@pytest.mark.parametrize("rest", ["", LONG["vw"]])
+def test_vw_text_may_have_cr_within_its_only_row(tmp_path, text, rest):
+    path, ended = tmp_path / "rows.vw", tmp_path / "ended.vw"
+    path.write_text(text + rest, newline="")
+    ended.write_text(text + rest + "\n", newline="")
+    options = {"format": "vw", "labelled": False}
+    labels, keys = rows_of(path, **options)
+    assert len(labels) == 1
+    assert keys == rows_of(ended, **options)[1]
+
+
+@pytest.mark.parametrize("blanks", [0, 1, 2, 3])
+def test_long_lines_that_end_with_cr_alone_are_refused(tmp_path, kind, blanks):
+    """The bytes that are looked at may end within a number."""
+    first = {"svm": "1 1:2", "vw": "1 |a x"}[kind] + " " * blanks
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(f"{first}\r{first}{LONG[kind]}\r".encode())
+    with pytest.raises(DataError, match="its lines end with CR alone"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize("text", [b"|a x\r|a y\r", BOM + b"|a x\r|a y"])
+def test_rows_without_labels_that_end_with_cr_alone_are_refused(tmp_path, text):
+    path = tmp_path / "rows.vw"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match="its lines end with CR alone"):
+        rows_of(path, labelled=False)
+    path.write_bytes(b"\r\r")
+    assert rows_of(path, labelled=False, on_bad_line="skip") == ([], [])
+
+
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, kind):
     text = ("\n".join(ROWS[kind]) + "\n").encode()
     plain, marked = tmp_path / f"plain.{kind}", tmp_path / f"marked.{kind}"

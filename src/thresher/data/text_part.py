@@ -110,8 +110,19 @@ class TextPart(FilePart):
             stream.close()
 
     def _check_ends_of_lines(self, head: bytes) -> None:
-        """Raise InputError if lines end with CR only: the whole file would be one line."""
-        if b"\n" not in head and any(is_row(line.rstrip()) for line in head.split(b"\r")[1:]):
+        """Raise InputError if lines end with CR only: the whole file would be one line.
+
+        VW text may also have a CR within a row. So what comes after it must be a row, with a label
+        if the first row has one.
+        """
+        if b"\n" in head or b"\r" not in head:
+            return
+        if len(head) >= _HEAD:
+            head = head[: head.rfind(b" ")]  # without what may be a part of a number
+        lines = [line.strip() for line in head.removeprefix(_BOM).split(b"\r") if line.strip()]
+        if self.named and lines and not lines[0].startswith(b"|"):
+            lines = [line for line in lines if not line.startswith(b"|")]
+        if any(map(is_row, lines[1:])):
             raise InputError(
                 "its lines end with CR alone, and not with LF",
                 place=self.name,
