@@ -95,6 +95,10 @@ def _before(file: Path, again: bool) -> dict[str, Any]:
 def _power(options: argparse.Namespace) -> int:
     from faults.power import CHECKS, SLICE, cuts
 
+    file = options.results / "power.json"
+    if not (options.only or options.fault or options.again) and _is_known(file):
+        print("power cuts: this state of the code was tried")
+        return 0
     known = SLICE if options.slice else CHECKS
     names = [name for name in known if name.startswith(options.only)]
     operations = {name: cuts(name, 7 if options.slice else 1) for name in names}
@@ -111,9 +115,14 @@ def _power(options: argparse.Namespace) -> int:
             if options.verbose:
                 print("   ", " ".join(failure["files"]))
     if not options.only:
-        file = options.results / "power.json"
         _write({**found, **cuts_so_far(found, failures, file, options.again)}, file)
     return int(found["wrong"])
+
+
+def _is_known(file: Path) -> bool:
+    """Whether a record of power cuts is of this state of the code, and nothing was wrong."""
+    old = json.loads(file.read_text()) if file.exists() else {}
+    return old.get("code") == _digest_of_code() and old["wrong"] == 0
 
 
 def cuts_so_far(
@@ -144,7 +153,9 @@ def cuts_so_far(
 
 
 def _digest_of_code() -> str:
-    files = sorted(Path(thresher.__file__).parent.rglob("*.py"))
+    """Return the digest of the package, and of the files that check it."""
+    folders = Path(thresher.__file__).parent, Path(__file__).parent
+    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
     whole = hashlib.sha256()
     for file in (*files, Path(thresher._core.__file__)):
         whole.update(file.read_bytes())

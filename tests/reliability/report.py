@@ -81,8 +81,9 @@ TAIL = """
 ## How to read the numbers
 
 "Tried" and "failed" count from the version in the last column. A failure that was repaired stays
-in the count, except of failing calls, which are tried again: a call that was tried before and after
-a change of the code counts twice. `make coverage` measures which lines and branches the tests run.
+in the count, except of failing calls: those are tried again. Calls that were right are not, so
+some of them were tried with an earlier state of the code. `make coverage` measures which lines and
+branches the tests run.
 `make faults`, `make race`, `make sanitize` and `make fuzz` run one kind each.
 """
 
