@@ -21,6 +21,7 @@ Y = np.arange(ROWS) % 2
 TAKES = """
 from thresher import *
 from thresher import certificates, health
+from thresher.model.density import selected_by_density
 import numpy as np, scipy.sparse as sp, sys, warnings
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
@@ -54,6 +55,12 @@ takes = {
     "compare": lambda X: compare(X, Y),
     "evaluate": lambda X: evaluate(fitted, X, Y),
     "look": lambda X: look(X),
+    "labels of look": lambda X: look(whole(), X),
+    "model": lambda X: fitted.model_.predict(X),
+    "explanation": lambda X: fitted.model_.explain(X),
+    "iterator": lambda X: list(scan(iter([(X, Y)])).blocks()),
+    "discovery": lambda X: FeatureDiscovery().fit(X, Y),
+    "density": lambda X: selected_by_density(X, [0]),
     "safe step": lambda X: health.safe_step(X, loss="logistic"),
     "dynamic range": lambda X: health.dynamic_range(X),
 }
@@ -155,7 +162,86 @@ def test_all_arrays_are_checked(change, words):
     change(X)
     with pytest.raises(DataError, match=words):
         refuse_malformed(X)
-    refuse_malformed(X, rows_checked=True)  # the core checks it
+    if "values" not in words:
+        refuse_malformed(X, rows_checked=True)  # the core checks it
+
+
+def changed(kind, **arrays):
+    """Return a matrix with other arrays, made from its own."""
+    X = whole(kind)
+    for name, make in arrays.items():
+        setattr(X, name, make(getattr(X, name)))
+    return X
+
+
+def list_of_arrays():
+    X = whole("lil")
+    X.rows[1], X.data[1] = np.array([0, 1, 2]), np.array([1.0, 2.0, 3.0])
+    return X
+
+
+def key_outside():
+    X = whole("dok")
+    X._dict[ROWS, 3] = 1.0
+    return X
+
+
+def as_float(array):
+    return array.astype(np.float64)
+
+
+BROKEN = {
+    "block without height": lambda: changed("bsr", data=lambda data: data[:, :0]),
+    "flat blocks": lambda: changed("bsr", data=lambda data: data.reshape(len(data), -1)),
+    "blocks that leave rows": lambda: changed("bsr", data=lambda data: np.ones((len(data), 7, 1))),
+    "starts of floats": lambda: changed("csr", indptr=as_float),
+    "indices of floats": lambda: changed("csr", indices=as_float),
+    "indices of objects": lambda: changed("csr", indices=lambda array: array.astype(object)),
+    "indices of two dimensions": lambda: changed("csr", indices=lambda array: array[None]),
+    "values of two dimensions": lambda: changed("csr", data=lambda data: data[:, None]),
+    "more values than indices": lambda: changed("csr", data=lambda data: np.append(data, 1.0)),
+    "numbers of floats": lambda: changed("coo", coords=lambda pair: (as_float(pair[0]), pair[1])),
+    "lists that are arrays": list_of_arrays,
+    "too few lists": lambda: changed("lil", rows=lambda rows: rows[:5]),
+    "words in lists": lambda: changed("lil", rows=lambda rows: np.array([["a"] * 3] * ROWS, "O")),
+    "too few offsets": lambda: changed("dia", offsets=lambda offsets: offsets[:1]),
+    "flat diagonals": lambda: changed("dia", data=np.ravel),
+    "key outside": key_outside,
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_arrays_of_wrong_types_and_sizes_are_data_errors(name):
+    fitted = thresher.FTRLClassifier(random_state=0).fit(whole(), Y)
+    takes = [refuse_malformed, thresher.look, fitted.predict, fitted.model_.predict]
+    takes += [lambda X, rule=rule: rule().fit(X, Y) for rule in (
+        thresher.FTRLClassifier, thresher.CoordinateDescentClassifier)]  # fmt: skip
+    for take in takes:
+        with pytest.raises(DataError):
+            take(BROKEN[name]())
+
+
+class OtherSparse:
+    """A matrix of another package than SciPy, such as `sparse`, in the format COO."""
+
+    format, ndim, shape = "coo", 2, (ROWS, COLUMNS)
+
+    def tocsr(self):
+        return whole()
+
+
+def test_matrices_of_other_packages_are_not_checked():
+    refuse_malformed(OtherSparse())
+    fitted = thresher.FTRLClassifier(random_state=0).fit(whole(), Y)
+    predicted = fitted.model_.predict(OtherSparse())
+    np.testing.assert_array_equal(predicted, fitted.predict(whole()))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
+@pytest.mark.parametrize("array", [False, True])
+def test_look_takes_all_formats(kind, array):
+    X = sp.csr_array(whole()).asformat(kind) if array else whole(kind)
+    assert thresher.look(X, Y).facts.rows.read == ROWS
 
 
 def test_numbers_that_no_row_has_do_not_count():

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher import _core
 from thresher.errors import DataError, ParameterError
+from thresher.sparse_checks import refuse_malformed
 
 _VALUES = (np.float32, np.float64)
 
@@ -57,6 +58,7 @@ def as_batch(
         Weights of the rows.
     """
     if is_sparse(X):
+        refuse_malformed(X, rows_checked=True)
         X = X.tocsr()
         values = X.data if X.data.dtype in _VALUES else X.data.astype(np.float64)
         starts, keys, values = map(np.ascontiguousarray, (X.indptr, X.indices, values))

@@ -26,6 +26,7 @@ from thresher.data.features import (
 )
 from thresher.data.frames import arrow_table
 from thresher.errors import DataError, Explained, ParameterError
+from thresher.sparse_checks import refuse_malformed
 
 __all__ = ["IteratorSource", "checked_targets"]
 
@@ -148,6 +149,7 @@ class IteratorSource:
     def _of_batch(self, item: Any, dtype: str, names: NamesWanted) -> dict[str, Any]:
         X, y, weights = _unpacked(item)
         if is_sparse(X):
+            refuse_malformed(X)
             fields = self._of_csr(X.tocsr(), dtype)
         elif _is_frame(X):
             table = arrow_table(X)

@@ -17,6 +17,7 @@ from thresher.data.shuffled import ShuffledSource
 from thresher.discovery.feature_groups import groups_of
 from thresher.discovery.plan import DiscoveryPlan
 from thresher.errors import DataError, ParameterError, ReadOnceError
+from thresher.sparse_checks import refuse_malformed
 from thresher.training.seeds import seed_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def validated(discovery: Any, X: Any, *y: Any, **options: Any) -> Any:
         Those of `validate_data`.
     """
     refuse_texts(X)
+    refuse_malformed(X)
     return validate_data(discovery, X, *y, **options)
 
 

@@ -268,6 +268,7 @@ def _labels_in_memory(model: Model, y: Any) -> tuple[Any, NDArray[np.int64] | No
         return y, None
     from scipy.sparse import csr_matrix
 
+    refuse_malformed(y)
     found = csr_matrix(y)
     found.sum_duplicates()
     found.eliminate_zeros()

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.errors import ParameterError
 from thresher.model.supports import feature_numbers, is_whole
+from thresher.sparse_checks import refuse_malformed
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,6 +132,7 @@ def column_counts(X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if not sp.issparse(X):
         counts = np.count_nonzero(X, axis=0)
         return np.flatnonzero(counts), counts[counts > 0]
+    refuse_malformed(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()

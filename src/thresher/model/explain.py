@@ -18,6 +18,7 @@ from thresher.model.frames import rows_of_frame
 from thresher.model.links import labels, scores, values
 from thresher.model.model_changes import ModelChanges
 from thresher.model.one_row import rows_for
+from thresher.sparse_checks import refuse_malformed
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
@@ -162,6 +163,7 @@ def _one_row(model: Model, row: Any) -> tuple[Entries, NDArray[np.float64]]:
     elif not is_source(rows) and is_frame(rows):
         rows = rows_of_frame(model, rows)
     if not is_source(rows):
+        refuse_malformed(rows)
         X = rows.tocsr() if is_sparse(rows) else np.atleast_2d(np.asarray(rows))
         _check_count(X.shape[0] if X.ndim == 2 else X.shape)
         model.decision_function(X)  # checks the width and the values

@@ -11,6 +11,7 @@ from thresher.data.arrays import is_sparse, refuse_texts
 from thresher.data.frame_reading import by_name, reads_tables, source_for
 from thresher.data.frames import columns_of, matrix_of, opened
 from thresher.errors import ParameterError
+from thresher.sparse_checks import refuse_malformed
 
 if TYPE_CHECKING:
     from thresher.model.model import Model
@@ -31,6 +32,7 @@ def checked_matrix(model: Model, X: Any) -> Any:
     named = model.n_features == 2**64 or reads_tables(model.parameters)
     if not named:
         refuse_texts(X)
+    refuse_malformed(X, rows_checked=True)
     X = X.tocsr() if is_sparse(X) else np.asarray(X)
     if X.ndim == 2 and X.shape[1] == model.n_features:
         return X

@@ -12,6 +12,7 @@ from thresher import _core
 from thresher.data import as_batch, is_sparse
 from thresher.errors import DataError
 from thresher.losses import LOSSES
+from thresher.sparse_checks import refuse_malformed
 from thresher.threads import threads_for
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class RawPredictor:
         if scorer is None:
             return self._by_learners(as_batch(X), None)
         if is_sparse(X):
+            refuse_malformed(X, rows_checked=True)
             X = X.tocsr()
             values = X.data if X.data.dtype in _VALUES else X.data.astype(np.float64)
             return scorer.sparse(X.indptr, X.indices, values, self._threads(len(values)))

@@ -194,7 +194,8 @@ def look(
         facts = gather_frame(_table_of(data), _kind_of(data), label, y, limits)
     elif is_sparse(data) or hasattr(data, "shape") or _is_rows(data):
         refuse_malformed(data)
-        X = data if is_sparse(data) else np.asarray(data)
+        refuse_malformed(y)
+        X = data.tocsr() if is_sparse(data) else np.asarray(data)
         if X.ndim != 2:
             raise ParameterError(parameter="data", value=X.shape, allowed="of two dimensions")
         labels = y if y is None or hasattr(y, "shape") else np.asarray(y)
