@@ -231,6 +231,15 @@ def test_no_entry_of_a_checkpoint_occurs_twice(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize("about", [[], "rule", None, 1])
+def test_the_description_of_a_run_has_entries(tmp_path, about):
+    TrainingCheckpoint({"rule": "ftrl"}, [b"state"]).write(path := tmp_path / "c")
+    hostile = json.dumps(about)
+    with_header(path, lambda text: text.replace('{"rule": "ftrl"}', hostile), "thresher-checkpoint")
+    with pytest.raises(ModelFileError, match=f"{path}: damaged: its description cannot be read"):
+        read(path)
+
+
 def test_many_entries_are_checked_in_one_pass(tmp_path):
     """With a pass over all names for each name, this took 20 seconds."""
     entries = ", ".join(f'"k{number}": 1' for number in range(60_000))

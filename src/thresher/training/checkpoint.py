@@ -191,6 +191,8 @@ def read(path: str | PathLike[str]) -> TrainingCheckpoint:
                 raise ModelFileError(f"{path}: a safetensors file, but not a checkpoint")
             about = from_json(text)
             check_format(path, about, FORMAT, ModelFileError)
+            if not isinstance(about["about"], dict):
+                raise TypeError
             checkpoint = TrainingCheckpoint(
                 about["about"],
                 [file.array(f"state{i}").tobytes() for i in range(about["states"])],
