@@ -13,6 +13,7 @@ import pytest
 import thresher
 from fuzzing.targets import Safetensors, sealed_model
 from thresher import FTRLClassifier, ModelFileError
+from thresher.errors import ParameterError
 from thresher.model import file as model_file
 from thresher.training import checkpoint as checkpoint_file
 from thresher.training.checkpoint import TrainingCheckpoint, read
@@ -160,6 +161,28 @@ def test_options_of_reading_are_those_that_training_writes(tmp_path, name):
         assert "; it must be " in message
         assert message.isprintable()
         assert len(message) < len(str(path)) + 200
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "value"),
+    [
+        (FTRLClassifier, "epsilon", ""),
+        (FTRLClassifier, "loss", "x"),
+        (thresher.CoordinateDescentClassifier, "tol", ""),
+        (thresher.AveragedSGDRegressor, "passes", "inf"),
+    ],
+)
+def test_parameters_of_estimators_are_checked(tmp_path, estimator, name, value):
+    model = estimator(random_state=0).fit(np.eye(20), np.arange(20) % 2).model_
+    replace(model, parameters={**model.parameters, name: value}).save(tmp_path / "m")
+    with pytest.raises(ParameterError, match=f"{name} must be .*got '?{value}"):
+        thresher.load(tmp_path / "m").estimator()
+
+
+def test_passes_that_are_not_a_number_do_not_count(tmp_path):
+    model = FTRLClassifier(passes=2).fit(np.eye(20), np.arange(20) % 2).model_
+    replace(model, parameters={**model.parameters, "passes": "nan"}).save(tmp_path / "m")
+    assert thresher.load(tmp_path / "m").estimator().predict(np.eye(20)).shape == (20,)
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def only_weights(model: Model, why: str) -> tuple[FittedState, Specification]:
     """
     spec = specification_of(model, _written(model))
     params = core_args.learner_parameters(spec.rule, spec.params)
+    passes = model.parameters.get("passes")
     extras: dict[str, Any] = {"certificates": model.certificates} if model.certificates else {}
     if model.evidence is not None:
         extras["evidence"] = model.evidence
@@ -116,7 +117,7 @@ def only_weights(model: Model, why: str) -> tuple[FittedState, Specification]:
             final=True,
             obstacle=why,
             multilabel="sparse" if model.multilabel else "",
-            passes=int(model.parameters.get("passes") or 1),
+            passes=passes if isinstance(passes, int) and passes > 0 else 1,
             **_common(model, [name for name in model.parameters if name not in spec.params]),
         ),
         spec,
@@ -291,8 +292,8 @@ def _written(model: Model) -> dict[str, Any]:
         if isinstance(value, dict) and model.classes is not None:  # class_weight
             by_text = {str(label): label for label in model.classes.tolist()}
             value = {by_text.get(key, key): weight for key, weight in value.items()}
-        elif isinstance(value, str) and not table[name].accepts(value):
-            value = float(value)  # infinity
+        elif value in ("inf", "-inf", "nan"):  # JSON has no such numbers
+            value = float(value)
         found[name] = value
     return {name: value for name, value in found.items() if not _is_nan(value)}
 
