@@ -229,6 +229,45 @@ def test_repeated_and_empty_names(tmp_path):
     assert [one.name for one in look.facts.columns] == ["a", "a#1", "#2", "label"]
 
 
+OTHERS = {
+    "lists of lists": pa.array([[["a"], ["b"]], [["c"]]] * 30),
+    "lists of records": pa.array([[{"a": 1}], []] * 30),
+    "lists of maps": pa.array([[[("k", 1)]], []] * 30, pa.list_(pa.map_(pa.string(), pa.int64()))),
+    "lists of truth": pa.array([[True], [False]] * 30),
+    "records": pa.array([{"a": 1}, {"a": 2}] * 30),
+    "words by name": pa.array([[("k", "v")], []] * 30, pa.map_(pa.string(), pa.string())),
+    "durations": pa.array([1, 2] * 30, pa.duration("s")),
+    "nulls only": pa.array([None] * 60, pa.list_(pa.list_(pa.string()))),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_columns_of_types_that_cannot_be_used(tmp_path, name):
+    table = pa.table({"x": OTHERS[name], "n": [0.5, 1.5, 2.5] * 20, "label": ["a", "b"] * 30})
+    path = str(tmp_path / "rows.arrow")
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    for data in (path, table):
+        look = thresher.look(data)
+        assert [one.kind for one in look.facts.columns] == ["other", "number", "category"]
+        (finding,) = (one for one in look.findings if one.name == "type")
+        assert finding.what.startswith("column x has type ")
+        assert look.suggestion.reading["ignore"] == ["x"]
+        assert "x" in look.html()
+    source = thresher.scan(path, **look.suggestion.reading)
+    assert sum(block.rows for block in source.blocks()) == 60
+    with pytest.raises(ParameterError, match="column 'x' has type"):
+        list(thresher.scan(path, label="label").blocks())
+    named = thresher.look(path, label="x")
+    assert "which cannot be used as labels" in " ".join(one.what for one in named.findings)
+
+
+def test_lists_of_fixed_size_are_lists():
+    rows = pa.array([[1.0, 2.0], [3.0, 4.0]] * 30, pa.list_(pa.float64(), 2))
+    look = thresher.look(pa.table({"x": rows, "label": ["a", "b"] * 30}))
+    assert (look.facts.columns[0].kind, look.facts.columns[0].distinct) == ("list", 4)
+
+
 # ---- what is given -------------------------------------------------------------------------------
 
 

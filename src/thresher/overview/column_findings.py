@@ -48,6 +48,7 @@ def column_findings(facts: DataFacts) -> list[Finding]:
             found.append(
                 Finding("infinite", what, (setting("on_bad_line", "skip"),), advice, True, one.name)
             )
+    found += [_unusable(one, facts) for one in facts.columns if one.kind == "other"]
     found += _dates([one for one in used if one.kind == "date"], facts)
     found += _missing([one for one in used if one.missing and one.kind != "empty"], facts)
     found += _scale(used)
@@ -70,6 +71,14 @@ def _id(one: ColumnFacts, facts: DataFacts) -> Finding:
         f"A model would learn single rows from it"
     )
     return Finding("id", what, (setting("ignore", _named(one, facts)),), column=one.name)
+
+
+def _unusable(one: ColumnFacts, facts: DataFacts) -> Finding:
+    what = f"column {one.name} has type {one.type}, which cannot be used as "
+    if one.name in facts.label.columns:
+        return Finding("type", f"{what}labels", column=one.name)
+    mends = (setting("ignore", _named(one, facts)),)
+    return Finding("type", f"{what}features", mends, column=one.name)
 
 
 def _mixed(one: ColumnFacts, facts: DataFacts) -> Finding:

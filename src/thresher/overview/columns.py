@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from thresher import _core
 from thresher.data.columns import arrow, integers, is_number, is_string, plain, strings
 from thresher.data.row_folds import mixed
+from thresher.overview.column_types import is_list, is_usable
 from thresher.overview.distinct import DistinctCount
 
-__all__ = ["MISSING", "TRUTHS", "ColumnCounter", "cell_strings", "filled"]
+__all__ = ["MISSING", "TRUTHS", "ColumnCounter", "cell_strings", "filled", "shown"]
 
 MISSING = ("", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "nan", "NaN", "NAN", "?",
            "--", "missing", "#N/A", "NaT")  # fmt: skip
@@ -56,6 +57,7 @@ class ColumnCounter:
         self._most_values = _share(1 << 20, columns, 64, 4096)  # that are counted one by one
         self._most_samples = _share(1 << 18, columns, 20, 4000)  # cells that are kept
         self.type = ""  # type of the column in a typed table
+        self.usable = True  # whether cells of this type can be features
         self.rows = self.missing = self.numbers = self.truths = self.dates = self.words = 0
         self.lists = self.items = 0
         self.missing_words: Counter[str] = Counter()
@@ -105,9 +107,10 @@ class ColumnCounter:
             ticks = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
             self._keep(column)
             return self._add_numbers(ticks, counted=False)
-        if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        self.usable = is_usable(kind)
+        if is_list(kind) or not self.usable:
             return self._add_lists(column)
-        return self._add_strings(_shown(column).dictionary_encode())
+        return self._add_strings(shown(column).dictionary_encode())
 
     def _add_fast(self, column: Any) -> NDArray[np.uint64] | None:
         """Add strings that are all numbers, as in the rows before; None if they are not."""
@@ -292,16 +295,18 @@ class ColumnCounter:
     # ---- lists -----------------------------------------------------------------------------------
 
     def _add_lists(self, column: Any) -> NDArray[np.uint64]:
+        """Add cells of lists or maps, or of a type that cannot be used."""
         pa = arrow("reading tables")
         null = _mask(column.is_null())
         self.rows += len(column)
         self.missing += int(null.sum())
         if null.any():
             self.missing_words["null"] += int(null.sum())
-        self.lists += int((~null).sum())
-        cells = _shown(column)
-        items = pa.compute.list_flatten(column) if not pa.types.is_map(column.type) else None
-        if items is not None:
+        cells = shown(column)
+        if self.usable:
+            self.lists += int((~null).sum())
+        if self.usable and not pa.types.is_map(column.type):
+            items = pa.compute.list_flatten(column)
             self.items += len(items)
             if self.values is not None:
                 for one in pa.compute.value_counts(items):
@@ -383,7 +388,7 @@ def _floats(
     return present.copy(), floats
 
 
-def _shown(column: Any) -> Any:
+def shown(column: Any) -> Any:
     """Return a column of any type as strings."""
     pa = arrow("reading tables")
     try:

@@ -14,7 +14,7 @@ from thresher.data.paths import can_reopen
 from thresher.data.row_folds import mixed
 from thresher.data.table_files import row_groups
 from thresher.errors import DataError
-from thresher.overview.columns import MISSING, ColumnCounter, filled
+from thresher.overview.columns import MISSING, ColumnCounter, filled, shown
 from thresher.overview.distinct import DistinctCount
 from thresher.overview.facts import DataFacts, RowCount, names_of
 from thresher.overview.kinds import ColumnFacts, column_facts, with_ratios
@@ -163,7 +163,7 @@ def _add_column(labels: LabelCounter, column: Any, numbers: bool) -> None:
     if is_number(column.type):
         labels.add(_cells(column))
         return
-    encoded = single(column.cast("large_string").dictionary_encode())
+    encoded = single(shown(column).cast("large_string").dictionary_encode())
     places = plain(filled(encoded.indices), np.int64).copy()
     places[plain(encoded.indices.is_null(), np.int64).astype(bool)] = len(encoded.dictionary)
     words = encoded.dictionary.to_pylist()

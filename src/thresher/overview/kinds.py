@@ -13,7 +13,7 @@ from thresher.overview.columns import ColumnCounter
 
 __all__ = ["KINDS", "ColumnFacts", "column_facts", "is_id_name", "with_ratios"]
 
-KINDS = ("number", "truth", "category", "text", "id", "date", "list", "constant", "empty")
+KINDS = ("number", "truth", "category", "text", "id", "date", "list", "other", "constant", "empty")
 _TOP = 10  # most frequent values that are told
 _DATES = 0.9  # share of dates in a column of dates
 _NUMBERS = 0.5  # share of numbers in a column of numbers with some words
@@ -33,7 +33,7 @@ class ColumnFacts:
     position : int
         From 0.
     kind : str
-        One of `KINDS`.
+        One of `KINDS`; "other": its type cannot be used as features.
     type : str
         Its type in Parquet and Arrow files; empty in CSV files.
     rows, missing : int
@@ -161,6 +161,8 @@ def _kind(c: ColumnCounter) -> str:
     """Return the kind of a column."""
     present = c.rows - c.missing - c.dashes
     words = c.words - c.dashes
+    if not c.usable:
+        return "other"
     if not present:
         return "empty"
     if c.lists:

@@ -21,7 +21,7 @@ _NAMES = re.compile(
     r"class|target|category)|exited|attrition|spam|opinion|income_bracket|medv|toxic|is[A-Z].*"
 )
 _AMOUNTS = re.compile(r".*(?:price|cost|amount|salary|income|sales?|age|value|count|score|medv).*")
-_NOT_LABELS = ("text", "id", "date", "constant", "empty")
+_NOT_LABELS = ("text", "id", "date", "other", "constant", "empty")
 _MOST_CLASSES = 100  # different whole numbers that are classes
 _ROWS_PER_CLASS = 10
 _NEAR = 2.0  # a column with a score that is less by this could be the label, too
@@ -89,7 +89,8 @@ def choose_label(
         reason = "you named it" if chosen else f"there is no column {given!r}"
         sep = separator_of(samples.get(chosen[0], [])) if len(chosen) == 1 else ""
         return LabelChoice(chosen, reason, candidates, sep, chosen == (given,) and given in USUAL)
-    usual = [name for name in names if name in USUAL] if header else []
+    usual = [one.name for one in columns if one.name in USUAL and one.kind != "other"]
+    usual = usual if header else []
     if len(usual) == 1:
         sep = separator_of(samples.get(usual[0], []))
         return LabelChoice((usual[0],), f"it is called {usual[0]}", candidates, sep, True)
@@ -161,7 +162,7 @@ def _zero_one_columns(columns: Sequence[ColumnFacts], header: bool) -> tuple[str
     rest = [one for one in columns if one not in ones]
     if len(ones) < _FEW_NAMED or not any(one.kind == "text" for one in rest):
         return ()
-    if any(one.kind not in ("text", "id", "date", "empty", "constant") for one in rest):
+    if any(one.kind not in _NOT_LABELS for one in rest):
         return ()
     return tuple(one.name for one in ones)
 
