@@ -11,7 +11,7 @@ import pytest
 
 from support.files import called, svmlight
 from support.syncs import of_folders, watched
-from thresher.distributed.engine.folder import CheckpointFolder, CommittedStage
+from thresher.distributed.engine.folder import CheckpointFolder, CommittedStage, locked_folder
 from thresher.distributed.modes.column_pieces import write_rows
 from thresher.distributed.removal import remove_checkpoint
 
@@ -105,3 +105,20 @@ def test_a_checkpoint_stays_until_the_model_is_on_the_disk(
     assert "committed.json" in os.listdir(run)
     called(*words, "--resume", "--quiet")
     assert not run.exists()
+
+
+def test_a_folder_that_cannot_be_listed_is_unlocked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make faults` found it: the next run said that another one was using the folder."""
+    path = str(tmp_path / "run")
+
+    def failing(_: str) -> list[str]:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "listdir", failing)
+        with locked_folder(path):
+            pass
+    with locked_folder(path):
+        pass

@@ -215,8 +215,8 @@ def locked_folder(path: str) -> Iterator[None]:
                 pass
         yield
     finally:
-        if made and set(os.listdir(path)) == {LOCK}:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if made and set(os.listdir(path)) == {LOCK}:
                 os.unlink(file)
                 os.rmdir(path)
         os.close(handle)
