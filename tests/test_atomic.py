@@ -248,6 +248,27 @@ def test_files_that_are_being_written_are_no_leftovers(tmp_path, unnamed):
     assert os.listdir(tmp_path) == ["a"]
 
 
+@pytest.mark.parametrize("mode", [0o200, 0o444])
+def test_leftovers_of_any_mode(tmp_path, mode, monkeypatch):
+    left = tmp_path / f"a.{'0' * 16}.part"
+    left.touch(mode)
+    really = os.open
+
+    def as_a_user(path, flags, *rest, **options):
+        if mode == 0o200 and not flags & os.O_WRONLY:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return really(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", as_a_user)
+    clear_leftovers(tmp_path / "a")
+    assert not left.exists()
+
+
+def test_a_pipe_with_the_name_of_a_leftover(tmp_path):
+    os.mkfifo(tmp_path / f"a.{'0' * 16}.part")
+    clear_leftovers(tmp_path / "a")  # does not wait
+
+
 def test_an_error_of_the_removal_of_leftovers_is_no_error(tmp_path, monkeypatch):
     left = tmp_path / f"a.{'0' * 16}.part"
     left.touch()
@@ -264,9 +285,20 @@ def test_an_error_of_the_removal_of_leftovers_is_no_error(tmp_path, monkeypatch)
 # ---- files that are open -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+STREAMS = [
+    *("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", "//dev/stdout"),
+    "link to a link",
+]
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_an_open_file_is_written_to_where_it_is(tmp_path, name):
     """The shell has opened it: it may hold other text, and more may follow."""
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "a").symlink_to("/dev/stdout")
+    (links / "b").symlink_to("a")
+    name = str(links / "b") if name == "link to a link" else name
     path = tmp_path / "log"
     path.write_text("before\n")
     code = f"from thresher.atomic import check_place, write_whole; check_place({name!r});"
@@ -274,7 +306,14 @@ def test_an_open_file_is_written_to_where_it_is(tmp_path, name):
     with open(path, "ab") as log:
         subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
     assert path.read_text() == "before\none\ntwo\n"
-    assert os.listdir(tmp_path) == ["log"]
+    assert sorted(os.listdir(tmp_path)) == ["links", "log"]
+
+
+def test_an_open_file_that_cannot_be_written(tmp_path):
+    path = tmp_path / "rows"
+    path.touch()
+    with open(path) as file, pytest.raises(OSError, match="open for reading, not for writing"):
+        check_place(f"/dev/fd/{file.fileno()}")
 
 
 def test_an_open_file_that_is_not_open():
@@ -365,10 +404,10 @@ def test_a_sync_of_a_file_that_nobody_may_read(tmp_path, monkeypatch):
     def refusing(name, flags, *mode, **options):
         if os.fspath(name) == str(path):
             opened.append(flags)
-            if flags == os.O_RDONLY:
+            if not flags & os.O_WRONLY:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
         return really(name, flags, *mode, **options)
 
     monkeypatch.setattr(os, "open", refusing)
     sync_file(path)
-    assert opened == [os.O_RDONLY, os.O_WRONLY]
+    assert [flags & os.O_WRONLY for flags in opened] == [0, os.O_WRONLY]

@@ -65,8 +65,11 @@ def check_place(path: str | PathLike[str]) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if of_folder is None or not stat.S_ISDIR(of_folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path)
-    if is_stream(path):
-        return  # its folder is not written to
+    if is_stream(path):  # its folder is not written to
+        handle = stream_of(path)
+        if handle is not None and fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "it is open for reading, not for writing", path)
+        return
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
     if not may_replace(_target(path)):
@@ -119,6 +122,17 @@ def naming(path: str) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, path) from None
 
 
+def open_stream(path: str) -> int:
+    """Return a handle to write to a device, a pipe or an open file; it is not emptied.
+
+    Parameters
+    ----------
+    path : str
+    """
+    stream = stream_of(path)
+    return os.open(path, os.O_WRONLY) if stream is None else os.dup(stream)
+
+
 class NewFile:
     """A file that is written under another name; `put_in_place` gives it its path.
 
@@ -151,14 +165,11 @@ class NewFile:
             raise
 
     def _open(self) -> None:
-        mode = mode_of(self._given)
-        if mode is not None and (stream := stream_of(self._given)) is not None:
-            self.handle = os.dup(stream)
-            return
-        if mode is not None and not stat.S_ISREG(mode):
-            self.handle = os.open(self._given, os.O_WRONLY)  # a folder raises an error
+        if is_stream(self._given):
+            self.handle = open_stream(self._given)
             return
         _check_named(self._given)
+        mode = mode_of(self._given)
         self.path = _target(self._given)
         self._temporary = f"{self.path}.{os.urandom(8).hex()}.part"
         self.handle, self._named = _opened(self.path, self._temporary, mode is not None)
@@ -290,7 +301,7 @@ def written_whole(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 def clear_leftovers(path: str | PathLike[str]) -> None:
     """Remove temporary files of processes that were killed just before `written_whole` renames.
 
-    Those of processes that go on are locked, and stay.
+    Those of processes that go on are locked, and stay. So do those on a file system without locks.
 
     Parameters
     ----------
@@ -298,12 +309,20 @@ def clear_leftovers(path: str | PathLike[str]) -> None:
     """
     for left in glob.glob(f"{glob.escape(os.path.realpath(path))}.{'[0-9a-f]' * 16}.part"):
         with contextlib.suppress(OSError):
-            handle = os.open(left, os.O_RDONLY)
+            handle = _opened_in_any_way(left)
             try:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 os.unlink(left)
             finally:
                 os.close(handle)
+
+
+def _opened_in_any_way(path: str) -> int:
+    """Open a file for reading, or for writing if its mode lets nobody read it."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except PermissionError:
+        return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 def _opened(path: str, temporary: str, replaces: bool) -> tuple[int, bool]:
@@ -388,10 +407,7 @@ def sync_file(path: str | PathLike[str]) -> None:
     mode = mode_of(path)  # os.path.isfile would hide an error of the disk
     if mode is None or not stat.S_ISREG(mode):
         return
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except PermissionError:  # its mode lets nobody read it
-        handle = os.open(path, os.O_WRONLY)
+    handle = _opened_in_any_way(path)
     try:
         with naming(path):
             os.fsync(handle)

@@ -56,8 +56,7 @@ def may_replace(path: str) -> bool:
     return not of_folder.st_mode & stat.S_ISVTX or os.geteuid() in owners
 
 
-_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-_HANDLE = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
+_HANDLE = re.compile(r"/+(?:dev|proc/(?:self|thread-self|([0-9]+)))/fd/([0-9]{1,9})")
 
 
 def stream_of(path: str) -> int | None:
@@ -65,5 +64,12 @@ def stream_of(path: str) -> int | None:
 
     The shell may have opened it to add to its end, and others may write to it: it is not replaced.
     """
-    handle = _HANDLE.fullmatch(path)
-    return _STREAMS.get(path) if handle is None else int(handle[1])
+    for _ in range(40):  # links, as many as Linux follows
+        found = _HANDLE.fullmatch(path)
+        if found and found[1] in (None, str(os.getpid())):
+            return int(found[2])
+        try:
+            path = os.path.join(os.path.dirname(path), os.readlink(path))
+        except OSError:  # no link
+            return None
+    return None

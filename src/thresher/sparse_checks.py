@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from thresher.errors import DataError
 
+_INDICES = (np.dtype(np.int32), np.dtype(np.int64))  # types that the core takes
+
 
 def refuse_malformed(X: Any, *, rows_checked: bool = False) -> None:
     """Raise DataError if the arrays of a sparse matrix point outside of it; ignore all else.
@@ -26,18 +28,31 @@ def refuse_malformed(X: Any, *, rows_checked: bool = False) -> None:
     scipy = sys.modules.get("scipy.sparse")
     if scipy is None or not scipy.issparse(X) or X.ndim != 2:
         return
+    if rows_checked and X.format == "csr" and _has_arrays(X):
+        return
     try:
-        _check(X, rows_checked)
+        _check(X)
     except DataError:
         raise
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"the arrays of a {X.format} matrix cannot be used: {error}") from error
 
 
-def _check(X: Any, rows_checked: bool) -> None:
+def _has_arrays(X: Any) -> bool:
+    """Tell whether the arrays of a CSR matrix have types and lengths that the core takes."""
+    numbers, starts = X.indices, X.indptr
+    lines = numbers.ndim == starts.ndim == X.data.ndim == 1
+    types = numbers.dtype in _INDICES and starts.dtype in _INDICES
+    return lines and types and len(numbers) == len(X.data)
+
+
+def _check(X: Any) -> None:
     kind, (rows, columns) = X.format, X.shape
     if kind == "csr":
-        _check_lines(X, ("row", rows), ("feature", columns), rows_checked)
+        _check_lines(X, ("row", rows), ("feature", columns))
+        for numbers in (X.indices, X.indptr):
+            if numbers.dtype not in _INDICES:
+                raise DataError(f"indices of a CSR matrix are int32 or int64; got {numbers.dtype}")
     elif kind == "csc":
         _check_lines(X, ("feature", columns), ("row", rows))
     elif kind == "bsr":
@@ -74,15 +89,11 @@ def _check_lists(X: Any, rows: int, columns: int) -> None:
                 raise DataError(f"row {row}: {_outside('feature', number, columns)}")
 
 
-def _check_lines(
-    X: Any, line: tuple[str, int], across: tuple[str, int], only_lengths: bool = False
-) -> None:
+def _check_lines(X: Any, line: tuple[str, int], across: tuple[str, int]) -> None:
     """Check rows of a CSR matrix, or columns of a CSC matrix: `line` is the name and the number."""
     starts, numbers = X.indptr, X.indices
     _check_values(numbers, X.data, 3 if X.format == "bsr" else 1)
     _check_type(starts)
-    if only_lengths:
-        return
     falls = np.flatnonzero(starts[1:] < starts[:-1])
     if len(starts) != line[1] + 1:
         raise DataError(f"expected {line[1] + 1} {line[0]} starts; found {len(starts)}")

@@ -1,6 +1,7 @@
 """Bad lines that are skipped, counted, or quarantined."""
 
 import json
+import os
 import random
 import subprocess
 
@@ -136,3 +137,27 @@ def test_bad_lines_of_vw(tmp_path):
     assert aside.read_text() == "1 |a b:x\n1 no bar\n"
     assert "2 bad lines left out; the first: " in done.stderr
     assert f"{data}:51:8:" in done.stderr
+
+
+def test_bad_lines_to_an_open_file(tmp_path):
+    """It is not emptied, and not removed."""
+    data = vw(tmp_path / "rows.vw", rows=50)
+    with open(data, "a") as file:
+        file.write("1 no bar\n")
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    words = ["train", data, "-m", tmp_path / "m", "--quiet", "--passes", 3]
+    words += ["--on-bad-line", "quarantine=/dev/stdout"]
+    with open(log, "a") as out:
+        subprocess.run([*THRESHER, *map(str, words)], stdout=out, check=True)
+    assert log.read_text() == "before\n1 no bar\n"
+    called(*words[:-1], "quarantine=/dev/null")
+
+
+def test_a_full_device_of_bad_lines_stays(tmp_path):
+    data = vw(tmp_path / "rows.vw", rows=50)
+    with open(data, "a") as file:
+        file.write("1 no bar\n")
+    words = ["train", data, "-m", tmp_path / "m", "--on-bad-line", "quarantine=/dev/full"]
+    assert "/dev/full: No space left on device" in called(*words, code=1).stderr
+    assert os.path.exists("/dev/full")

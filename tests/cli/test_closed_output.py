@@ -212,3 +212,12 @@ class _Full(io.StringIO):
 def test_the_end_of_an_output_without_a_file(monkeypatch):
     monkeypatch.setattr(sys, "stdout", _Full())
     end_output()
+
+
+@pytest.mark.parametrize("words", [["look", "missing"], ["export", "m.thresher"]])
+def test_a_closed_standard_error(folder, words):
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as errors:
+        done = subprocess.run([*THRESHER, *words], cwd=folder, stderr=errors, timeout=100)
+    assert done.returncode == 141

@@ -11,6 +11,7 @@ import pytest
 
 from support.files import THRESHER, called, svmlight
 from support.slices import sliced
+from thresher.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -152,3 +153,17 @@ def test_a_closed_terminal_writes_a_checkpoint(tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
     assert not model.exists()
     assert os.path.exists(f"{model}.checkpoint")
+
+
+def test_a_program_that_calls_main_keeps_its_handlers(tmp_path):
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    rows, before_words = svmlight(tmp_path / "rows.svm"), sys.argv
+    sys.argv = ["thresher", "train", str(rows), "-m", str(tmp_path / "m"), "--quiet"]
+    try:
+        with pytest.raises(SystemExit) as end:
+            main()
+    finally:
+        sys.argv = before_words
+    assert end.value.code == 0
+    assert [signal.getsignal(number) for number in numbers] == before

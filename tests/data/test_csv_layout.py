@@ -246,11 +246,21 @@ def test_a_header_longer_than_256_kib(tmp_path, before):
     with pytest.raises(DataError, match=r"data\.csv:1: the header is longer than 256 KiB$"):
         list(scan(path, label="y").blocks())
     assert look(path).facts.files[0].about == "a text whose first row is too long"
-    with pytest.raises(DataError, match=r"csv:1: the first line is longer than 256 KiB$"):
-        layout_of(path, CsvOptions(header=False))
+    with pytest.raises(DataError, match=r"csv:1: the first line is longer than 4096 KiB$"):
+        layout(tmp_path, "word " * 1_000_000, header=False)
     assert layout(tmp_path, "a,y\r" + "2,1\r" * 70_000).names == ("a", "y")  # lines end with CR
     with pytest.raises(DataError, match=r"csv:1: the first 64 KiB are blank"):
         layout(tmp_path, "\n" * 70_000 + "a,y\n1,2\n")
+
+
+@pytest.mark.parametrize("header", [False, None])
+def test_a_first_line_of_data_may_be_longer(tmp_path, header):
+    path = csv_file(tmp_path, "1" + f",{'word ' * 20_000}" * 3 + "\n" + "0,a b,c,d\n" * 5)
+    if header is False:
+        options = {"header": False, "label": "0", "text": ["1", "2", "3"]}
+    else:
+        options = {"columns": ["y", "a", "b", "c"], "label": "y", "text": ["a", "b", "c"]}
+    assert sum(block.rows for block in scan(path, **options).blocks()) == 6
 
 
 def test_several_files_share_a_layout(tmp_path):

@@ -72,6 +72,14 @@ def test_long_lines_that_end_with_cr_alone_are_refused(tmp_path, kind, blanks):
         rows_of(path)
 
 
+@pytest.mark.parametrize(("kind", "row"), [("vw", "-1 |a x"), ("svm", "1 24:0.7")])
+def test_a_cr_before_the_only_row_is_refused(tmp_path, kind, row):
+    path = tmp_path / f"rows.{kind}"
+    path.write_text(f"\r{row}", newline="")
+    with pytest.raises(DataError, match="its lines end with CR alone"):
+        list(scan(str(path)).blocks())
+
+
 @pytest.mark.parametrize("text", [b"|a x\r|a y\r", BOM + b"|a x\r|a y"])
 def test_rows_without_labels_that_end_with_cr_alone_are_refused(tmp_path, text):
     path = tmp_path / "rows.vw"

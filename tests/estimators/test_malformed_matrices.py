@@ -162,8 +162,19 @@ def test_all_arrays_are_checked(change, words):
     change(X)
     with pytest.raises(DataError, match=words):
         refuse_malformed(X)
-    if "values" not in words:
+    if "values" not in words and change is not swap_bytes:
         refuse_malformed(X, rows_checked=True)  # the core checks it
+
+
+@pytest.mark.parametrize("kind", ["uint32", "int16", ">i4", ">i8"])
+@pytest.mark.parametrize("name", ["indices", "indptr"])
+def test_types_of_indices_that_the_core_does_not_take(kind, name):
+    """SciPy makes none of them, but lets users set them."""
+    X = whole()
+    setattr(X, name, getattr(X, name).astype(kind))
+    for call in (thresher.FTRLClassifier().fit, thresher.FTRLClassifier().partial_fit):
+        with pytest.raises(DataError, match=f"are int32 or int64; got {np.dtype(kind)}"):
+            call(X, np.arange(X.shape[0]) % 2)
 
 
 def changed(kind, **arrays):

@@ -155,7 +155,9 @@ def cuts_so_far(
 def _digest_of_code() -> str:
     """Return the digest of the package, and of the files that check it."""
     folders = Path(thresher.__file__).parent, Path(__file__).parent
-    files = sorted(file for folder in folders for file in folder.rglob("*.py"))
+    files = sorted(
+        file for folder in folders for file in folder.rglob("*.[pch]*") if file.is_file()
+    )
     whole = hashlib.sha256()
     for file in (*files, Path(thresher._core.__file__)):
         whole.update(file.read_bytes())

@@ -53,7 +53,7 @@ bool in_folder(int at, const char* path, char* full) {
 // Whether a path is in the folder "tmp" of the watched one.
 bool is_temporary(const char* full) {
   return std::strncmp(full, folder, folder_length) == 0 &&
-         std::strncmp(full + folder_length, "/tmp", 4) == 0;
+         std::strncmp(full + folder_length, "/tmp/", 5) == 0;
 }
 
 // Counts a call on a path, or on a handle; true if it must fail.

@@ -153,6 +153,8 @@ def test_many_names_are_not_compared_with_each_other():
     assert _unique(tuple(names)) == names
     assert tables.CountedName.compared <= len(names)  # the assertion compares all of them once
     assert _unique(("a", "", "a", "b")) == ["a", "#1", "a#2", "b"]
+    assert _unique(("a", "a#2", "a")) == ["a", "a#2", "a#2#"]
+    assert _unique(("#1", "", "b")) == ["#1", "#1#", "b"]
 
 
 def test_separators_of_labels():

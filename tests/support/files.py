@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ from thresher.cli import main
 from thresher.data import open_streams
 from thresher.data.scan import scan
 
-_HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 THRESHER = [sys.executable, "-m", "thresher.cli"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -87,7 +85,6 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
     None.
     """
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
-    handlers = {number: signal.getsignal(number) for number in _HANDLED}
     out, errors = (
         io.TextIOWrapper(buffer, write_through=True)
         for buffer in (stdout or io.BytesIO(), io.BytesIO())
@@ -102,8 +99,6 @@ def called(*arguments, code=0, stdin=b"", stdout=None):
         found = end.code or 0
     finally:
         sys.argv, sys.stdin, sys.stdout, sys.stderr = streams
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
     done = subprocess.CompletedProcess(
         list(arguments), found, *(text.buffer.getvalue().decode() for text in (out, errors))
     )

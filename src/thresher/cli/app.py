@@ -95,19 +95,29 @@ def main() -> None:
 
 def _exit_code_of_error() -> int:
     """Run the command line; return the exit code of an error, or exit."""
+    known = app.registered_commands
+    app.registered_commands = _called(known, sys.argv[1:2])
+    try:
+        return _run()
+    except (ClosedOutputError, BrokenPipeError):  # perhaps while an error was printed
+        return 141  # the exit code of a program that SIGPIPE ended
+    finally:
+        app.registered_commands = known
+
+
+def _run() -> int:
+    """Run the command line; print an error, and return its exit code, or exit."""
     from thresher.cli.render.errors import shell_message
     from thresher.cli.render.warning_sink import StrictError
     from thresher.errors import ClusterError, DivergenceError, ParameterError
 
-    known = app.registered_commands
-    app.registered_commands = _called(known, sys.argv[1:2])
     try:
         app()
     except ParameterError as error:
         show(shell_message(error), error=True)
         return 2
-    except (ClosedOutputError, BrokenPipeError):
-        return 141  # the exit code of a program that SIGPIPE ended
+    except BrokenPipeError:
+        raise
     except KeyboardInterrupt:
         show("interrupted", error=True)
         return 130
@@ -118,6 +128,4 @@ def _exit_code_of_error() -> int:
         where = f"{error.filename}: " if error.filename else ""
         show(f"{where}{error.strerror or error}", error=True)
         return 1
-    finally:
-        app.registered_commands = known
     return 0

@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.atomic import naming, sync_file
+from thresher.atomic import is_stream, naming, open_stream, sync_file
 from thresher.errors import DataError, InputError, ParameterError, Words, setting
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ class BadLines:
         self._written += len(text) + 1
 
     def _opened(self) -> IO[bytes]:
+        if is_stream(self.file):
+            return open(open_stream(self.file), "wb", buffering=0)
         out = open(self.file, "r+b" if self._written else "wb", buffering=0)  # noqa: SIM115
         os.ftruncate(out.fileno(), self._written)  # unlike truncate(), repeats after a signal
         out.seek(self._written)
@@ -181,6 +183,8 @@ class BadLines:
     def _remove_half_a_line(self, new: bool) -> None:
         """After an error: leave only whole lines, and no empty file that was not there before."""
         out, self._out = self._out, None
+        if is_stream(self.file):
+            return
         with contextlib.suppress(OSError):
             if out is not None:
                 os.ftruncate(out.fileno(), self._written)
@@ -208,7 +212,7 @@ class BadLines:
     def state(self, saved: list[Any]) -> None:
         self.count, self.first, self._written, (file, line) = saved
         self._last = (int(file), int(line))
-        if self.policy == "quarantine" and self._written:
+        if self.policy == "quarantine" and self._written and not is_stream(self.file):
             self._check_written()
 
     def _check_written(self) -> None:

@@ -131,7 +131,8 @@ def layout_of(
     >>> layout.delimiter, layout.header, layout.names
     (',', False, ('0', '1', '2'))
     """
-    text, encoding, limit = head_of(path, options.encoding, waiting)
+    named = not options.columns and options.header is not False  # perhaps in the first line
+    text, encoding, limit = head_of(path, options.encoding, waiting, not named)
     if not text.strip():
         if limit is not None:
             raise DataError(f"{path}:1: the first {limit >> 10} KiB are blank")
@@ -139,7 +140,7 @@ def layout_of(
     if options.delimiter in (None, UNBROKEN) and _tagged(text):
         return _of_tags(text, encoding)
     if limit is not None and "\n" not in text and "\r" not in text:
-        line = "first line" if options.columns or options.header is False else "header"
+        line = "header" if named else "first line"
         raise DataError(f"{path}:1: the {line} is longer than {limit >> 10} KiB")
     delimiter = options.delimiter or delimiter_of(text)
     if delimiter == " ":

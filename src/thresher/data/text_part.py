@@ -119,10 +119,11 @@ class TextPart(FilePart):
             return
         if len(head) >= _HEAD:
             head = head[: head.rfind(b" ")]  # without what may be a part of a number
-        lines = [line.strip() for line in head.removeprefix(_BOM).split(b"\r") if line.strip()]
+        pieces = [piece.strip() for piece in head.removeprefix(_BOM).split(b"\r")]
+        lines = [piece for piece in pieces if piece]
         if self.named and lines and not lines[0].startswith(b"|"):
             lines = [line for line in lines if not line.startswith(b"|")]
-        if any(map(is_row, lines[1:])):
+        if any(map(is_row, lines if pieces[0] == b"" else lines[1:])):
             raise InputError(
                 "its lines end with CR alone, and not with LF",
                 place=self.name,

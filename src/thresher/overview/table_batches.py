@@ -277,7 +277,16 @@ def _split(lines: Any) -> Any:
 
 def _unique(names: tuple[str, ...]) -> list[str]:
     """Return names that are all different: repeated and empty ones get their position."""
-    found: dict[str, None] = {}
+    found: list[str] = []
+    seen: set[str] = set()
+    used = set(names)
     for at, name in enumerate(names):
-        found[f"{name}#{at}" if not name or name in found else name] = None
-    return list(found)
+        new = name
+        if not name or name in seen:
+            new = f"{name}#{at}"
+            while new in used:
+                new += "#"
+        seen.add(new)
+        used.add(new)
+        found.append(new)
+    return found
