@@ -1,5 +1,5 @@
 """The command line as a module: ``python -m thresher``."""
 
-from thresher.cli import main
+from thresher.cli import program
 
-main()
+program()

@@ -72,6 +72,7 @@ def test_a_checkpoint_is_written_after_the_quarantine_file(tmp_path, monkeypatch
     aside = tmp_path / "aside.txt"
     bad = BadLines(f"quarantine={aside}")
     bad.add(0, 1, "what", b"a line")
+    bad.end_block()
     found = watched(monkeypatch)
     assert bad.state[2] == len(b"a line\n")
     assert found == [str(aside), str(tmp_path)]
@@ -161,3 +162,25 @@ def test_a_full_device_of_bad_lines_stays(tmp_path):
     words = ["train", data, "-m", tmp_path / "m", "--on-bad-line", "quarantine=/dev/full"]
     assert "/dev/full: No space left on device" in called(*words, code=1).stderr
     assert os.path.exists("/dev/full")
+
+
+ROWS = {
+    "vw": "1 |a b\n-1 |a c\n| u\n1 |a e:x\n| v\n1 |a d\n1 |a f:y\n",
+    "csv": 'y,a,b\n1,2,u\n0,3,u\n,4,"u,\nv"\n1,2,u,3\n,5,u\n1,6,u\n',
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("passes", [1, 3])
+def test_rows_without_labels_among_malformed_lines(tmp_path, kind, passes):
+    """All are counted once and copied, in their order, and the first one is named."""
+    data, aside = tmp_path / f"rows.{kind}", tmp_path / "aside.txt"
+    data.write_text(ROWS[kind])
+    options = ["--on-bad-line", f"quarantine={aside}", "--passes", passes, "--rule", "ftrl"]
+    done = called("train", data, "-m", tmp_path / "m", *options)
+    number, first, copied = {
+        "vw": (4, 3, "| u\n1 |a e:x\n| v\n1 |a f:y\n"),
+        "csv": (3, 4, ',4,"u,\nv"\n1,2,u,3\n,5,u\n'),
+    }[kind]
+    assert f"{number} bad lines left out; the first: {data}:{first}:" in done.stderr
+    assert aside.read_text() == copied

@@ -116,8 +116,9 @@ def test_a_signal_before_training(tmp_path, name, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_at_the_first_import(tmp_path, number):
-    done = early(tmp_path, "train", number, "default", "typer")
+@pytest.mark.parametrize("module", ["typer", "thresher.cli.render.errors"])
+def test_a_signal_at_the_first_imports(tmp_path, number, module):
+    done = early(tmp_path, "train", number, "default", module)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
 
@@ -167,3 +168,29 @@ def test_a_program_that_calls_main_keeps_its_handlers(tmp_path):
         sys.argv = before_words
     assert end.value.code == 0
     assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, number):
+    svmlight(tmp_path / "rows.svm")
+    program = "import atexit, os, sys; from thresher.cli import program;"
+    program += f"atexit.register(os.kill, os.getpid(), {int(number)}); program()"
+    words = ["convert", "rows.svm", "rows.vw"]
+    done = subprocess.run([sys.executable, "-c", program, *words], cwd=tmp_path, timeout=100)
+    assert done.returncode == 0
+    assert (tmp_path / "rows.vw").exists()
+
+
+@pytest.mark.parametrize("second", [signal.SIGHUP, signal.SIGTERM])
+def test_two_signals_one_after_the_other(tmp_path, second):
+    """As of programs that send SIGTERM and SIGHUP: the checkpoint is written."""
+    model = tmp_path / "m.thresher"
+    process = started(model)
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(second)
+    try:
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+    assert "interrupted after" in process.communicate()[1]
+    assert os.path.exists(f"{model}.checkpoint")

@@ -197,3 +197,43 @@ def test_an_empty_name_of_an_output(tmp_path, words):
     done = run(*words, cwd=tmp_path, code=1)
     assert done.stderr == "the name of an output file is empty\n"
     assert left(tmp_path) == ["rows.svm"]
+
+
+@pytest.mark.parametrize("words", [TRAIN, TUNE], ids=["train", "tune"])
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
+def test_messages_are_not_in_a_model_on_standard_output(tmp_path, words, options):
+    svmlight(tmp_path / "rows.svm")
+    words = [word for word in words if word != "--quiet"] + options
+    run(*words, "-m", "model", cwd=tmp_path)
+    command = [*THRESHER, *words, "-m", "/dev/stdout"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=100)
+    assert done.stdout == (tmp_path / "model").read_bytes()
+    assert b"/dev/stdout" in done.stderr
+
+
+# ---- inputs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["predict", "model", "rows.svm", "-o", "model"], "--output model is also the file"),
+        (
+            ["predict", "model", "rows.svm", "--on-bad-line", "quarantine=model"],
+            "--on-bad-line model is also the file",
+        ),
+        ([*TRAIN, "--valid", "valid.svm", "-m", "valid.svm"], "valid.svm is an input file"),
+        (
+            [*TRAIN, "--valid", "valid.svm", "-m", "m", "--on-bad-line", "quarantine=valid.svm"],
+            "valid.svm is an input file",
+        ),
+    ],
+)
+def test_an_output_is_no_input(tmp_path, words, names):
+    svmlight(tmp_path / "rows.svm")
+    svmlight(tmp_path / "valid.svm", seed=1)
+    run(*TRAIN, "-m", "model", cwd=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    done = run(*words, cwd=tmp_path, code=2)
+    assert names in done.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

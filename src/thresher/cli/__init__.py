@@ -8,7 +8,18 @@ import sys
 import threading
 from collections.abc import Iterator
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
+
+_SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+def program() -> None:
+    """Run the command line as a program: after its end, signals do not change its exit code."""
+    try:
+        main()
+    finally:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def main() -> None:
@@ -16,10 +27,11 @@ def main() -> None:
     with _ended_by_signals():
         try:
             from thresher.cli.app import main as run
+
+            run()
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             raise SystemExit(130) from None
-        run()
 
 
 @contextlib.contextmanager
@@ -28,8 +40,7 @@ def _ended_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         for number, handler in before.items():
             if handler == signal.SIG_DFL:

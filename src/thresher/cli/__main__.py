@@ -1,5 +1,5 @@
 """Run the command line by `python -m thresher.cli`."""
 
-from thresher.cli import main
+from thresher.cli import program
 
-main()
+program()

@@ -79,14 +79,14 @@ def _called(known: list[CommandInfo], words: list[str]) -> list[CommandInfo]:
 
 def main() -> None:
     """Run the command line; print an error as one line on standard error."""
-    before = sys.stderr
+    before = sys.stdout, sys.stderr
     sys.stderr = error_output()
     try:
         code = _exit_code_of_error()
         gc.collect()  # close what the error has left open: threads may still read files
     finally:
         end_output()
-        sys.stderr = before
+        sys.stdout, sys.stderr = before
         # If Ctrl-C comes while a module runs exec, as dataclasses does, Python remembers it, and
         # ends by SIGINT instead of the exit code. It forgets it when it runs another text.
         exec("")

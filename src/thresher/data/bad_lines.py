@@ -17,9 +17,12 @@ the code that reads the cell (``columns.py``, ``table_files.py``, ``tables.py``)
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
+import json
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,8 +34,9 @@ from thresher.errors import DataError, InputError, ParameterError, Words, settin
 
 if TYPE_CHECKING:
     from thresher.data.block import Block
+    from thresher.data.csv_layout import CsvLayout
 
-__all__ = ["BadCells", "BadLines", "BadRow", "RaggedLines", "check_policy", "report"]
+__all__ = ["BadCells", "BadLines", "BadRow", "RaggedLines", "check_policy", "report", "text_of_row"]
 
 
 class BadCells(Exception):
@@ -95,6 +99,34 @@ class BadRow:
         return f"{self.file}:{self.line}: {self.what}"
 
 
+def text_of_row(cells: Mapping[str, Any], layout: CsvLayout | None) -> str:
+    r"""Return a row of a table for a file of bad lines: as a line of CSV, or else as JSON.
+
+    Parameters
+    ----------
+    cells : mapping
+        Values by the names of columns.
+    layout : CsvLayout or None
+        Of a CSV file.
+
+    Examples
+    --------
+    >>> from thresher.data.csv_layout import CsvLayout
+    >>> text_of_row({"label": None, "text": "a; b", "size": "3"}, CsvLayout(delimiter=";"))
+    ';"a; b";3'
+    >>> text_of_row({"label": None, "text": "a; b", "size": 3}, None)
+    '{"label": null, "text": "a; b", "size": 3}'
+    """
+    if layout is None:
+        return json.dumps(dict(cells), default=str, ensure_ascii=False)
+    line = io.StringIO()
+    if len(layout.delimiter) == 1 and layout.quotes:
+        csv.writer(line, delimiter=layout.delimiter, lineterminator="").writerow(cells.values())
+        return line.getvalue()
+    between = " " if layout.tagged else layout.delimiter
+    return between.join("" if one is None else str(one) for one in cells.values())
+
+
 def report(bad: list[BadRow], on_bad: Callable[[BadRow], None] | None) -> None:
     """Call a function for each bad row; without a function, raise DataError for the first."""
     for row in bad:
@@ -134,7 +166,9 @@ class BadLines:
         self.count = 0
         self.first: str | None = None
         self._written = 0  # bytes in the quarantine file
-        self._last = (-1, -1)  # file and line of the last bad line
+        self._last = (-1, -1)  # file and line of the last bad line before this block
+        self._first_at = (-1, -1)  # file and line of the first one
+        self._of_block: list[tuple[tuple[int, int], bytes]] = []
         self._out: IO[bytes] | None = None
 
     def check(self, block: Block) -> DataError | None:
@@ -142,22 +176,39 @@ class BadLines:
         for bad in block.native.bad:
             line = block.native.first_line + bad.line
             what = ""
-            if self.first is None:  # only then: `true_line` may have to read the file
+            if self.is_first(block.end.file, line):  # else `true_line` may read the file in vain
                 what = f"{block.file}:{block.true_line(line)}:{bad.column}: {bad.what}"
             if self.policy == "error":
                 return DataError(what)
             self.add(block.end.file, line, what, bad.text)
         return None
 
+    def is_first(self, file: int, line: int) -> bool:
+        """Tell whether no bad line before this one is known."""
+        return self.first is None or (file, line) < self._first_at
+
     def add(self, file: int, line: int, what: str, text: bytes) -> None:
-        """Leave out a line, given by the number of its file and its line in it."""
-        if (file, line) <= self._last:  # a later pass reads it again
+        """Leave out a line, given by the number of its file and its line in it.
+
+        Those of a block may come in any order; call `end_block` after them.
+        """
+        place = file, line
+        if place <= self._last:  # a later pass reads it again
             return
-        self._last = (file, line)
         self.count += 1
-        self.first = self.first or what
+        if self.is_first(file, line):
+            self.first, self._first_at = what, place
+        self._of_block.append((place, text if self.policy == "quarantine" else b""))
+
+    def end_block(self) -> None:
+        """Copy the bad lines of a block to the file, in their order."""
+        if not self._of_block:
+            return
+        found, self._of_block = sorted(self._of_block), []
+        self._last = found[-1][0]
         if self.policy == "quarantine":
-            self._write(text)
+            for _, text in found:
+                self._write(text)
 
     def _write(self, text: bytes) -> None:
         rest = memoryview(text + b"\n")

@@ -219,8 +219,10 @@ class Source:
                     self.sketch = _core.sketch_merge(self.sketch, block.native.sketch)
                 if (labelled or skips) and not self.multilabel:
                     block = without_unlabelled(block, None if skips else self.bad_lines)
+                self.bad_lines.end_block()
                 yield replace(block, raw=raw + block.raw) if raw else block
                 self._check_stop()
+            self.bad_lines.end_block()  # those after the last row
             raw += part.size or 0
         if self.namespaces is not None and after is None:
             self.namespaces.warn()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.data.bad_lines import BadCells, BadRow, RaggedLines, report
+from thresher.data.bad_lines import BadCells, BadRow, RaggedLines, report, text_of_row
 from thresher.data.block import Block, Position
 from thresher.data.columns import (
     arrow,
@@ -319,7 +319,7 @@ class TableSource:
                 break
             except BadCells as bad:
                 for i, row in enumerate(bad.rows.tolist()):
-                    text = str(table.slice(row, 1).to_pylist()[0])
+                    text = text_of_row(table.slice(row, 1).to_pylist()[0], self.layout)
                     cause = bad.error(i)
                     bad_rows.append(BadRow(self.file, int(lines[row]), str(cause), text, cause))
                 keep = np.delete(np.arange(table.num_rows), bad.rows)

@@ -64,8 +64,10 @@ def _count(
     copied = bad_lines.policy == "quarantine"
     texts = _texts(block, lines[none]) if copied else [b""] * int(none.sum())
     for row, text in zip(np.flatnonzero(none).tolist(), texts, strict=True):
-        what = f"{block.label_place(row)}: the row has no label" if bad_lines.first is None else ""
-        bad_lines.add(block.end.file, int(lines[row]), what, text)
+        file, line, what = block.end.file, int(lines[row]), ""
+        if bad_lines.is_first(file, line):
+            what = f"{block.label_place(row)}: the row has no label"
+        bad_lines.add(file, line, what, text)
 
 
 def _texts(block: Block, lines: NDArray[np.int64]) -> list[bytes]:

@@ -17,6 +17,7 @@ from thresher.atomic import written_whole
 from thresher.cli.render.explained_rows import ExplainedRows
 from thresher.cli.render.output import is_shown, naming_output, output_bytes, show
 from thresher.cli.render.warning_sink import say, sink
+from thresher.cli.steps.check_outputs import check_outputs, quarantine_of
 from thresher.cli.steps.final_warnings import warn_of_bad_lines
 from thresher.data.paths import STANDARD_INPUT
 from thresher.data.read_options import ReadOptions
@@ -53,7 +54,9 @@ def predict(
     as_they_come = line_buffered or (list(data) == [STANDARD_INPUT] and _is_typed())
     explained = None if explain is None else ExplainedRows(model, explain, as_json)
     source = _source(model, data, reading, as_they_come)
-    source.refuse_outputs(output)
+    quarantine = quarantine_of(reading)
+    source.refuse_outputs(output, quarantine)
+    check_outputs({}, {"MODEL": model_file, "--output": output, "--on-bad-line": quarantine})
     rows, known = 0, model.nnz == 0
     seen = output in (None, "-") and is_shown()
     with _opened(output, held=sink().strict) as out:

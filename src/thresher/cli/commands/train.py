@@ -78,8 +78,12 @@ def train(options: TrainOptions) -> int:
         made = cached(source, options.cache, options.reading, observer, spec)
         source = observer.watched(made)
     source = scaled(options, source, observer)
+    valid = _valid(options, observer)
+    if valid is not None:
+        outputs = (options.model, options.checkpoint, options.cache)
+        valid.refuse_outputs(*outputs, quarantine_of(options.reading))
     run = {
-        "eval_set": _valid(options, observer),
+        "eval_set": valid,
         "observer": observer,
         **checkpoint_arguments(options),
         "names": options.names,

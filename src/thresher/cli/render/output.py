@@ -112,6 +112,11 @@ def is_shown() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def leave_output() -> None:
+    """Print to standard error from now on: a result goes to standard output."""
+    sys.stdout = sys.stderr
+
+
 def check_output() -> None:
     """Raise OSError if standard output is closed: a command has a result for it."""
     if sys.stdout is None:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from thresher.atomic import check_place
+from thresher.cli.render.output import leave_output
 from thresher.errors import ParameterError
+from thresher.file_access import stream_of
 
 
 def check_outputs(results: Mapping[str, str | None], others: Mapping[str, str | None]) -> None:
@@ -33,6 +35,8 @@ def check_outputs(results: Mapping[str, str | None], others: Mapping[str, str | 
     for path in results.values():
         if path is not None:
             check_place(path)
+            if stream_of(path) == 1:
+                leave_output()
 
 
 def quarantine_of(reading: Mapping[str, Any]) -> str | None:
