@@ -37,7 +37,7 @@ PARTS_OF_COVERAGE = ("C++", "C++ readers and writers", "Python")
 
 HEAD = """# Reliability: what was tried, and what failed
 
-`make soak` writes this page. It ends training by signals, damages files, lets calls of the system
+`make soak` writes this page. It ends training by signals, damages files, lets system calls
 fail, generates inputs, and runs the tests with sanitizers, and it counts. It takes a night, and
 goes on where an earlier run ended. `make test` runs a small part of each.
 
@@ -80,11 +80,18 @@ TAIL = """
 
 ## How to read the numbers
 
-"Tried" and "failed" count from the version in the last column. A failure that was repaired stays
-in the count, except of failing calls: those are tried again. Calls that were right are not, so
-some of them were tried with an earlier state of the code. `make coverage` measures which lines and
-branches the tests run.
-`make faults`, `make race`, `make sanitize` and `make fuzz` run one kind each.
+"Tried" and "failed" count from the version in the last column. A failure stays in the count after
+it was repaired. Failing calls are an exception: a call that was wrong is tried again, and counts by
+its last result. A call that was right is not tried again, so some of them were tried with an earlier
+state of the code.
+
+`make soak SOAK_ARGS=kills` runs one step; the steps are `kills` (all signals), `hostile` (changed
+bytes), `differential` (other parsers), `faults` (failing calls, power cuts), `fuzz`, `properties`,
+`sanitize`, `race` and `coverage`. `--share 0.01` behind it runs a hundredth of a step, and `--again`
+begins again. The counts, with all that failed, are in `build/reliability`. Model files and
+checkpoints are fuzzed through Python, which is slower than fuzzing a parser. SIGHUP, two signals
+one after the other, and signals in the first and the last moment of a command have tests of their
+own (`tests/cli/test_hangup.py`).
 """
 
 
@@ -118,8 +125,8 @@ def table(folder: Path) -> Iterator[str]:
     if unfinished := record.get("unfinished"):
         yield ""
         pairs = _pairs(record)
-        yield f"Not all calls were tried: {unfinished} of {pairs} pairs of an operation and a fault"
-        yield "are incomplete."
+        yield f"Not all calls were tried: of {pairs} pairs of an operation and a kind of failure,"
+        yield f"{unfinished} are not complete."
     for kind, words in SUITES.items():
         done = set((records.read(kind, folder) or {}).get("done", {}))
         files = suites.test_files(*words)

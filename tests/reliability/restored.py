@@ -39,9 +39,9 @@ def _record(kind: str, text: str) -> dict[str, Any] | None:
 def _points(text: str, tried: int, failed: int) -> dict[str, Any]:
     """Return the counts of failing calls, with those that nanobind cannot survive."""
     known = re.search(r"^([\d,]+) more calls are not counted", text, re.M)
-    rest = re.search(r"^Not all calls were tried: (\d+) of (\d+) pairs", text, re.M)
+    rest = re.search(r"^Not all calls were tried: of (\d+) pairs .*,\n(\d+) are", text, re.M)
     others = _number(known[1]) if known else 0
-    unfinished, pairs = (int(rest[1]), int(rest[2])) if rest else (0, 0)
+    pairs, unfinished = (int(rest[1]), int(rest[2])) if rest else (0, 0)
     points = {"points": tried + others, "wrong": failed + others, "known": others}
     return {**points, "unfinished": unfinished, "pairs": pairs, "only_counts": True}
 

@@ -178,7 +178,7 @@ def test_the_report_counts_faults_that_are_not_all(tmp_path: Path) -> None:
     text = (tmp_path / "page.md").read_text()
     assert "| 896 | 1 |" in text
     assert "4 more calls are not counted: there, the library nanobind" in text
-    assert "tried: 2 of 8 pairs of an operation and a fault\nare incomplete" in text
+    assert "of 8 pairs of an operation and a kind of failure,\n2 are not complete." in text
     assert "`save, disk full, once, call 3: ['exit code 2']`" in text
     records.start_again(tmp_path)
     assert records.read("faults", tmp_path) is None
