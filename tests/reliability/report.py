@@ -82,16 +82,16 @@ TAIL = """
 
 "Tried" and "failed" count from the version in the last column. A failure stays in the count after
 it was repaired. Failing calls are an exception: a call that was wrong is tried again, and counts by
-its last result. A call that was right is not tried again, so some of them were tried with an earlier
-state of the code.
+its last result. A call that was right is not tried again, so some of them were tried with an
+earlier state of the code.
 
 `make soak SOAK_ARGS=kills` runs one step; the steps are `kills` (all signals), `hostile` (changed
 bytes), `differential` (other parsers), `faults` (failing calls, power cuts), `fuzz`, `properties`,
-`sanitize`, `race` and `coverage`. `--share 0.01` behind it runs a hundredth of a step, and `--again`
-begins again. The counts, with all that failed, are in `build/reliability`. Model files and
-checkpoints are fuzzed through Python, which is slower than fuzzing a parser. SIGHUP, two signals
-one after the other, and signals in the first and the last moment of a command have tests of their
-own (`tests/cli/test_hangup.py`).
+`sanitize`, `race` and `coverage`. `--share 0.01` behind it runs a hundredth of a step, and
+`--again` begins again. The counts, with all that failed, are in `build/reliability`. Model files
+and checkpoints are fuzzed through Python, which is slower than fuzzing a parser. SIGHUP, two
+signals one after the other, and signals in the first and the last moment of a command have tests of
+their own (`tests/cli/test_hangup.py`).
 """
 
 
