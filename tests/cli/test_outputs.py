@@ -1,5 +1,6 @@
 """Outputs of the command line: never partial, also on a full disk; inputs are kept."""
 
+import os
 import re
 import resource
 import signal
@@ -237,3 +238,27 @@ def test_an_output_is_no_input(tmp_path, words, names):
     done = run(*words, cwd=tmp_path, code=2)
     assert names in done.stderr
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_minus_is_no_name_of_a_model(tmp_path):
+    svmlight(tmp_path / "rows.svm")
+    done = run(*TRAIN, "-m", "-", cwd=tmp_path, code=2)
+    assert done.stderr == "--model -: give the name of a file, or /dev/stdout\n"
+
+
+@pytest.mark.parametrize("kind", [svmlight, vw])
+def test_names_of_files_that_are_not_utf_8(tmp_path, kind):
+    usual = kind(tmp_path / "rows")
+    odd = usual.rename(usual.with_name(os.fsdecode(b"rows \xff")))
+    usual.write_bytes(odd.read_bytes())
+    bad = os.fsdecode(b"bad \xff")
+    (tmp_path / bad).write_text("1 1:x\n")
+    for name, model in ((usual.name, "a"), (odd.name, os.fsdecode(b"m \xff"))):
+        many = ["--passes", "3", "--rule", "ftrl", "--checkpoint", "run", "--every", "0s"]
+        run("train", name, "-m", model, "--quiet", *many, cwd=tmp_path)
+        run("predict", model, name, "-o", f"{model}.out", "--quiet", cwd=tmp_path)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / model).read_bytes()
+    assert (tmp_path / "a.out").read_bytes() == (tmp_path / f"{model}.out").read_bytes()
+    run("look", odd.name, cwd=tmp_path)
+    done = run("train", bad, "-m", "b", "--format", "svmlight", cwd=tmp_path, code=1)
+    assert "\\udcff:1:5: expected a finite number" in done.stderr

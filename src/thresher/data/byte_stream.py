@@ -38,7 +38,8 @@ class BinaryStream(io.RawIOBase):
     rereadable : bool
         Whether the path can be opened again.
     seekable_plain : bool
-        Whether it is a local file without compression, which the core can read itself.
+        Whether it is a local file without compression, which the core can read itself: one whose
+        name is UTF-8.
     local : bool
         Whether it is a file or a pipe of this machine.
     waiting : callable
@@ -74,7 +75,8 @@ class BinaryStream(io.RawIOBase):
         self._error: DataError | None = None
         self._compression = compression_of(self._peek_stored(LONGEST_MAGIC))
         self.compression = self._compression.name if self._compression else None
-        self.seekable_plain = local and rereadable and self._compression is None
+        plain = rereadable and self._compression is None
+        self.seekable_plain = local and plain and _is_utf8(path)
         if self._compression is None:
             self._ahead, self._stored = self._stored, b""
 
@@ -234,3 +236,11 @@ def _do_nothing() -> None:
 
 def _abandoned() -> None:
     raise DataError("the reading was ended")
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:  # bytes that are not, from the system
+        return False
+    return True

@@ -101,7 +101,8 @@ SHORT: dict[str, dict[str, dict[str, str]]] = {
             "--seed": "random seed",
         },
         "Labels": {**_LOSS, **_CLASSES},
-        "Data": {**_READ, "--cache": _LONG_RUNS["--cache"]},
+        "Data": _READ,
+        "Long runs": _LONG_RUNS,
         "Result": {
             "--model": "file to write the best model to",
             "--html": "write a page about the result",

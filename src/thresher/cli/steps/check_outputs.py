@@ -26,6 +26,8 @@ def check_outputs(results: Mapping[str, str | None], others: Mapping[str, str | 
     for option, path in {**results, **others}.items():
         if path is None:
             continue
+        if path == "-" and option in results:
+            raise ParameterError(f"{option} -: give the name of a file, or /dev/stdout")
         for other, other_path in known.items():
             if _same_file(path, other_path):
                 raise ParameterError(
