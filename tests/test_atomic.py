@@ -9,16 +9,9 @@ import pytest
 
 from support.syncs import of_folders, watched
 from thresher import atomic
-from thresher.atomic import (
-    NewFile,
-    check_place,
-    clear_leftovers,
-    naming,
-    sync_file,
-    sync_folder,
-    write_whole,
-    written_together,
-)
+from thresher.atomic import NewFile, check_place, clear_leftovers, write_whole, written_together
+from thresher.disk_sync import sync_file, sync_folder
+from thresher.file_access import naming
 
 
 @pytest.fixture(params=[True, False], ids=["unnamed", "named"])
@@ -280,46 +273,6 @@ def test_an_error_of_the_removal_of_leftovers_is_no_error(tmp_path, monkeypatch)
         patch.setattr(os, "open", failing)
         clear_leftovers(tmp_path / "a")
     assert left.exists()
-
-
-# ---- files that are open -------------------------------------------------------------------------
-
-
-STREAMS = [
-    *("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", "//dev/stdout"),
-    "link to a link",
-]
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_an_open_file_is_written_to_where_it_is(tmp_path, name):
-    """The shell has opened it: it may hold other text, and more may follow."""
-    links = tmp_path / "links"
-    links.mkdir()
-    (links / "a").symlink_to("/dev/stdout")
-    (links / "b").symlink_to("a")
-    name = str(links / "b") if name == "link to a link" else name
-    path = tmp_path / "log"
-    path.write_text("before\n")
-    code = f"from thresher.atomic import check_place, write_whole; check_place({name!r});"
-    code += f"write_whole({name!r}, b'one\\n'); write_whole({name!r}, b'two\\n')"
-    with open(path, "ab") as log:
-        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
-    assert path.read_text() == "before\none\ntwo\n"
-    assert sorted(os.listdir(tmp_path)) == ["links", "log"]
-
-
-def test_an_open_file_that_cannot_be_written(tmp_path):
-    path = tmp_path / "rows"
-    path.touch()
-    with open(path) as file, pytest.raises(OSError, match="open for reading, not for writing"):
-        check_place(f"/dev/fd/{file.fileno()}")
-
-
-def test_an_open_file_that_is_not_open():
-    for name in ("/dev/fd/987", "/dev/stdout/a"):
-        with pytest.raises(OSError, match=r"No such file|there is no folder|cannot be written"):
-            check_place(name)
 
 
 # ---- what can be known before --------------------------------------------------------------------

@@ -14,7 +14,16 @@ from contextvars import ContextVar
 from os import PathLike
 from typing import IO, Any
 
-from thresher.file_access import keep_access, may_replace, mode_of, stream_of
+from thresher.disk_sync import opened_in_any_way, sync_name
+from thresher.file_access import (
+    is_stream,
+    keep_access,
+    may_replace,
+    mode_of,
+    open_stream,
+    stream_of,
+    target_of,
+)
 
 
 @contextmanager
@@ -72,7 +81,7 @@ def check_place(path: str | PathLike[str]) -> None:
         return
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, f"the folder {folder} cannot be written to", path)
-    if not may_replace(_target(path)):
+    if not may_replace(target_of(path)):
         why = "the file is of another user, and its folder lets only its owner replace it"
         raise PermissionError(errno.EPERM, why, path)
     try:
@@ -84,53 +93,6 @@ def check_place(path: str | PathLike[str]) -> None:
 def _check_named(path: str) -> None:
     if not path:
         raise FileNotFoundError(errno.ENOENT, "the name of an output file is empty")
-
-
-def is_stream(path: str | PathLike[str]) -> bool:
-    """Return whether a path is a device, a pipe or an open file, which is written to directly.
-
-    Parameters
-    ----------
-    path : path
-    """
-    path = os.fspath(path)
-    mode = mode_of(path)
-    return mode is not None and (not stat.S_ISREG(mode) or stream_of(path) is not None)
-
-
-def _target(path: str) -> str:
-    """Return where a path leads, which may be a new file. `os.path.realpath` hides other errors."""
-    try:
-        return os.path.realpath(path, strict=True)
-    except (FileNotFoundError, NotADirectoryError):
-        return os.path.realpath(path)
-
-
-@contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Add the path to an OSError of reading or writing an open file.
-
-    Parameters
-    ----------
-    path : str
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None or error.errno is None:
-            raise
-        raise type(error)(error.errno, error.strerror, path) from None
-
-
-def open_stream(path: str) -> int:
-    """Return a handle to write to a device, a pipe or an open file; it is not emptied.
-
-    Parameters
-    ----------
-    path : str
-    """
-    stream = stream_of(path)
-    return os.open(path, os.O_WRONLY) if stream is None else os.dup(stream)
 
 
 class NewFile:
@@ -170,7 +132,7 @@ class NewFile:
             return
         _check_named(self._given)
         mode = mode_of(self._given)
-        self.path = _target(self._given)
+        self.path = target_of(self._given)
         self._temporary = f"{self.path}.{os.urandom(8).hex()}.part"
         self.handle, self._named = _opened(self.path, self._temporary, mode is not None)
         with contextlib.suppress(OSError):  # some file systems have no locks
@@ -244,7 +206,7 @@ def put_in_place(files: Sequence[NewFile]) -> None:
         for file in files:
             file.rename()
     for file in files:
-        _sync_name(file.path)
+        sync_name(file.path)
 
 
 @contextmanager
@@ -309,20 +271,12 @@ def clear_leftovers(path: str | PathLike[str]) -> None:
     """
     for left in glob.glob(f"{glob.escape(os.path.realpath(path))}.{'[0-9a-f]' * 16}.part"):
         with contextlib.suppress(OSError):
-            handle = _opened_in_any_way(left)
+            handle = opened_in_any_way(left)
             try:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 os.unlink(left)
             finally:
                 os.close(handle)
-
-
-def _opened_in_any_way(path: str) -> int:
-    """Open a file for reading, or for writing if its mode lets nobody read it."""
-    try:
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except PermissionError:
-        return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 def _opened(path: str, temporary: str, replaces: bool) -> tuple[int, bool]:
@@ -353,88 +307,9 @@ def _name(handle: int, temporary: str) -> None:
         raise type(error)(error.errno, error.strerror, temporary) from None
 
 
-def _sync_name(path: str) -> None:
-    """Write a new name to disk, so that it survives a power cut.
-
-    It is not an error if that fails: the file is complete, and has replaced the one before.
-    """
-    with contextlib.suppress(OSError):
-        sync_folder(os.path.dirname(path))
-
-
-def sync_folder(path: str | PathLike[str]) -> None:
-    """Write the names in a folder to disk, so that they survive a power cut.
-
-    Nothing is done on a file system that cannot do that, or in a folder that may not be read.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    OSError
-        A name that is new may not be on the disk.
-    """
-    try:
-        folder = os.open(path, os.O_RDONLY)
-    except PermissionError:
-        return
-    try:
-        os.fsync(folder)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
-    finally:
-        os.close(folder)
-
-
-def sync_file(path: str | PathLike[str]) -> None:
-    """Write a file and its name to disk; do nothing if it is a device or a pipe, or is missing.
-
-    Call it before the removal of another file that is needed if this one is lost.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    OSError
-        The file or its name may not be on the disk.
-    """
-    path = _target(os.fspath(path))
-    mode = mode_of(path)  # os.path.isfile would hide an error of the disk
-    if mode is None or not stat.S_ISREG(mode):
-        return
-    handle = _opened_in_any_way(path)
-    try:
-        with naming(path):
-            os.fsync(handle)
-    finally:
-        os.close(handle)
-    sync_folder(os.path.dirname(path))
-
-
 def _remove(temporary: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(temporary)
-
-
-def make_folder(path: str | PathLike[str]) -> None:
-    """Make a folder and those above it, if they are missing; they survive a power cut.
-
-    Parameters
-    ----------
-    path : path
-    """
-    path = os.path.abspath(path)
-    if os.path.isdir(path):
-        return
-    make_folder(os.path.dirname(path))
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path)
-    _sync_name(path)
 
 
 def write_whole(path: str | PathLike[str], content: bytes) -> None:

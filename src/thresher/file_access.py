@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
 
 
 def mode_of(path: str) -> int | None:
@@ -73,3 +76,50 @@ def stream_of(path: str) -> int | None:
         except OSError:  # no link
             return None
     return None
+
+
+def is_stream(path: str | PathLike[str]) -> bool:
+    """Return whether a path is a device, a pipe or an open file, which is written to directly.
+
+    Parameters
+    ----------
+    path : path
+    """
+    path = os.fspath(path)
+    mode = mode_of(path)
+    return mode is not None and (not stat.S_ISREG(mode) or stream_of(path) is not None)
+
+
+def target_of(path: str) -> str:
+    """Return where a path leads, which may be a new file. `os.path.realpath` hides other errors."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.realpath(path)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Add the path to an OSError of reading or writing an open file.
+
+    Parameters
+    ----------
+    path : str
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, path) from None
+
+
+def open_stream(path: str) -> int:
+    """Return a handle to write to a device, a pipe or an open file; it is not emptied.
+
+    Parameters
+    ----------
+    path : str
+    """
+    stream = stream_of(path)
+    return os.open(path, os.O_WRONLY) if stream is None else os.dup(stream)

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher._version import __version__
-from thresher.atomic import make_folder, write_whole
+from thresher.atomic import write_whole
+from thresher.disk_sync import make_folder
 from thresher.errors import ParameterError
 from thresher.model.model import Model, load
 

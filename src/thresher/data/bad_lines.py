@@ -29,8 +29,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.atomic import is_stream, naming, open_stream, sync_file
+from thresher.disk_sync import sync_file
 from thresher.errors import DataError, InputError, ParameterError, Words, setting
+from thresher.file_access import is_stream, naming, open_stream
 
 if TYPE_CHECKING:
     from thresher.data.block import Block

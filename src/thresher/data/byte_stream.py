@@ -7,10 +7,10 @@ import select
 from collections.abc import Callable
 from typing import Any
 
-from thresher.atomic import naming
 from thresher.data.decompress import LONGEST_MAGIC, Decoder, compression_of
 from thresher.data.paths import STANDARD_INPUT
 from thresher.errors import DataError
+from thresher.file_access import naming
 
 __all__ = ["BinaryStream"]
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from thresher import _core
-from thresher.atomic import naming
 from thresher.data.bad_lines import BadLines
 from thresher.data.block import Block, Position
 from thresher.data.detect import format_of_bytes
@@ -20,6 +19,7 @@ from thresher.data.paths import STANDARD_INPUT
 from thresher.data.read_options import ReadOptions
 from thresher.data.source import Source
 from thresher.errors import DataError, ParameterError
+from thresher.file_access import naming
 
 __all__ = ["LINE_FORMATS", "LinesAsTheyCome", "TextRows", "options_for_lines"]
 

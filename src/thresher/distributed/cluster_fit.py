@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.atomic import clear_leftovers, sync_file
+from thresher.atomic import clear_leftovers
+from thresher.disk_sync import sync_file
 from thresher.distributed.engine import manifest as manifests
 from thresher.distributed.engine.executor import InProcessExecutor
 from thresher.distributed.engine.folder import CheckpointFolder, locked_folder

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from thresher.atomic import sync_folder
+from thresher.disk_sync import sync_folder
 from thresher.distributed.engine import manifest
 from thresher.distributed.engine.folder import COMMITTED, LOCK, STAGE, locked_folder
 from thresher.distributed.ray.dataset import remove_dataset

@@ -15,8 +15,9 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from thresher.atomic import naming, write_whole
+from thresher.atomic import write_whole
 from thresher.errors import ModelFileError
+from thresher.file_access import naming
 
 FORMAT = 1
 

@@ -20,7 +20,8 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from thresher.atomic import clear_leftovers, make_folder, sync_folder
+from thresher.atomic import clear_leftovers
+from thresher.disk_sync import make_folder, sync_folder
 from thresher.errors import DataError, DivergenceError, ModelFileError, ParameterError, setting
 from thresher.model.model import Model, load
 from thresher.serving.learn_log import LearnLog, read_log

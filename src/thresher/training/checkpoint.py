@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import save as to_bytes
 
 from thresher._version import __version__
-from thresher.atomic import clear_leftovers, sync_file, write_whole
+from thresher.atomic import clear_leftovers, write_whole
+from thresher.disk_sync import sync_file
 from thresher.errors import ModelFileError
 from thresher.file_format import (
     RepeatedEntryError,

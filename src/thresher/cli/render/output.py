@@ -12,7 +12,7 @@ from typing import IO, Any, TextIO
 
 import typer
 
-from thresher.atomic import naming
+from thresher.file_access import naming
 from thresher.printable import printable
 
 _OUTPUT = "standard output"

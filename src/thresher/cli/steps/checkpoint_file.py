@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from thresher.atomic import is_stream
 from thresher.cli.options.parsed import TrainOptions
 from thresher.cli.options.values import seconds_of
 from thresher.cli.render.output import show
 from thresher.cli.steps.check_outputs import quarantine_of
+from thresher.file_access import is_stream
 from thresher.training.checkpoint import finish
 from thresher.training.observer import Interrupted, Observer
 

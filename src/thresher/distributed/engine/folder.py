@@ -24,7 +24,8 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from thresher.atomic import clear_leftovers, make_folder, sync_folder, write_whole
+from thresher.atomic import clear_leftovers, write_whole
+from thresher.disk_sync import make_folder, sync_folder
 from thresher.distributed.engine.pieces import Arrays, PieceKind
 from thresher.errors import ModelFileError
 

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from thresher._version import __version__
-from thresher.atomic import make_folder, write_whole
+from thresher.atomic import write_whole
 from thresher.data import open_streams, paths
 from thresher.data.read_options import ReadOptions
+from thresher.disk_sync import make_folder
 from thresher.distributed.shards import Shards
 from thresher.distributed.survey import MapItems, SurveyResult, map_in_process, shard_checksums
 from thresher.errors import DataError, ModelFileError, setting

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import _core
-from thresher.atomic import make_folder, naming, written_whole
+from thresher.atomic import written_whole
 from thresher.data.orders import orders
+from thresher.disk_sync import make_folder
 from thresher.distributed.engine.messages import Message, Question
 from thresher.distributed.engine.pieces import (
     Arrays,
@@ -38,6 +39,7 @@ from thresher.distributed.modes.column_messages import (
     SendColumns,
 )
 from thresher.errors import DataError, ModelFileError, ParameterError
+from thresher.file_access import naming
 from thresher.training.class_weights import class_factors, row_weights
 
 if TYPE_CHECKING:
