@@ -44,6 +44,8 @@ class ErrorOutput:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_stream":  # of an object that copy makes
+            raise AttributeError(name)
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
