@@ -54,6 +54,20 @@ def test_one_block_is_the_serial_rule_for_any_batch(data: Data, batch: int) -> N
         assert learned.facts["updates"] == serial._fitted.outputs[0].facts()["updates"]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scan_that_lacks_rows_does_not_end_the_run(seed: int) -> None:
+    """With replacement, the only row with a weight may come in a later scan."""
+    X = np.eye(4)
+    weight = np.array([0.5, 0.0, 0.0, 0.0])
+    params = {"passes": 40, "shuffle": "replace", "fit_intercept": False, "eta0": 0.5, "l1": 0.0}
+    data = Data(X, np.array([1.0, -1.0, 1.0, -1.0]), weight, seed, params, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        learned = run(data.job(folder), batch=1, blocks=1).learned
+    serial = data.fit()
+    assert serial.coef_[0, 0] > 0
+    np.testing.assert_array_equal(dense(learned, 4), serial.coef_[0])
+
+
 @given(data=datasets(exact=False, heaviest=1.0, dtype="float64", shrink="touched"))
 def test_one_block_is_the_serial_rule_to_the_bit(data: Data) -> None:
     """This holds for any numbers, because sums are computed in the same order."""

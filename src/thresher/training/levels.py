@@ -48,6 +48,7 @@ class Levels(Hooks):
     def __init__(self, levels: tuple[float, ...], max_density: float | None) -> None:
         self.levels, self.max_density = levels, max_density
         self.limit, self.width, self.updates = math.inf, 0, -1.0
+        self.scans_all = True  # whether each pass has all rows
         self.reached: list[dict[float, Output]] = []
         self.unit_weights = True
         self.of_rows: list[tuple[Certificate, Certificate]] = []
@@ -57,6 +58,7 @@ class Levels(Hooks):
     def begin(self, trainer: Trainer) -> None:
         """Make each output pause at its first level, or at the limit."""
         assert isinstance(trainer.outputs, SeparateOutputs)
+        self.scans_all = trainer.plan.shuffle != "replace"
         self.width = trainer.plan.width
         self.limit = math.inf if self.max_density is None else self.max_density * self.width
         self.reached = [{} for _ in trainer.outputs]
@@ -89,10 +91,10 @@ class Levels(Hooks):
         return not self.levels and self.max_density is None
 
     def ended(self, outputs: Outputs) -> bool:
-        """Return whether the pass made no update."""
+        """Return whether the pass had all rows, and made no update."""
         assert isinstance(outputs, SeparateOutputs)
         before, self.updates = self.updates, sum(m.facts()["updates"] for m in outputs)
-        return self.updates == before
+        return self.updates == before and self.scans_all
 
     # ---- certificates --------------------------------------------------------------------------
 
@@ -125,6 +127,7 @@ class Levels(Hooks):
 
     def restore(self, saved: Any, trainer: Trainer) -> None:
         """Continue from a state."""
+        self.scans_all = trainer.plan.shuffle != "replace"
         self._restore(saved, trainer.outputs)
 
     def _restore(self, saved: Any, outputs: Outputs) -> None:

@@ -73,9 +73,10 @@ class ColumnsMode(Mode):
 
     Notes
     -----
-    Training stops after `passes` scans, after a scan without an update (A-10), by `tol` and
-    `patience` on the progressive loss of a scan, or when `max_density` is reached, which is checked
-    after each batch. Rows are in the same orders as in ``fit`` on a matrix with the job's seed.
+    Training stops after `passes` scans, after a scan of all rows without an update (A-10), by `tol`
+    and `patience` on the progressive loss of a scan, or when `max_density` is reached, which is
+    checked after each batch. Rows are in the same orders as in ``fit`` on a matrix with the job's
+    seed.
 
     The result has these facts of a learner: `updates` counts rows that made an update in any block,
     `norm_bound` is the sum of the bounds of all blocks, which holds for any batch, and
@@ -231,7 +232,7 @@ class ColumnCoordinator(Coordinator):
         if tol is not None:
             self.stale = 0 if loss < self.best - tol else self.stale + 1
             self.best = min(self.best, loss)
-        if self.scan_updates == 0:
+        if self.scan_updates == 0 and self.job.params["shuffle"] != "replace":
             self.stop = "no update"
         elif tol is not None and self.stale >= self.job.params["patience"]:
             self.stop = "tol"
