@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from oracles.one_pass import one_pass
@@ -56,6 +56,8 @@ def test_the_core_equals_the_oracle(
         loss, lanes=lanes, fit_intercept=fit, cut=cut, target_nnz=target, relative_epsilon=relative
     )
     oracle = one_pass(stream.X, stream.y, stream.passes, sample_weight=stream.weight, **params)
+    assume(oracle.margin > 1e-12)  # else rounding decides
+    assume(max(oracle.losses) < 1e9)  # else differences of losses of lanes are rounding errors
     model = stream.learn(learner("one_pass", stream.width, store=store, **params))
     rough = 1e-6 if weights == "large" else 1e-9
     near = {"rtol": rough, "atol": rough * max(1.0, np.abs(oracle.weights).max(initial=0.0))}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oracles.robust import RobustResult, robust
@@ -79,6 +79,7 @@ def test_core_equals_oracle(
         "keep": keep, "min_updates": min_updates, "paths": paths, "target": target,
     }  # fmt: skip
     expected = oracle_of(stream, **params)
+    assume(expected.margin > 1e-9)  # else rounding decides
     model = learned(stream, jobs=jobs, **params)
     np.testing.assert_allclose(
         mean_weights(model, stream.width), expected.weights, rtol=0, atol=1e-8

@@ -89,6 +89,7 @@ def test_core_equals_oracle(
     stream = data.draw(streams(params["loss"]))
     expected = oracle_of(stream, passes, **params)
     assume(np.abs(expected.paths).max() < 100)  # near divergence, rounding errors are large
+    assume("hinge" not in params["loss"] or expected.least_slope > 1e-9)  # else rounding decides
     model = learned(stream, passes, jobs, **params)
     w = mean_weights(model, stream.width)
     np.testing.assert_allclose(w, expected.weights, rtol=0, atol=1e-10)
@@ -108,6 +109,7 @@ def test_stages_equal_those_of_the_oracle(data: st.DataObject, params: dict[str,
     stream = data.draw(streams(params["loss"]))
     run = oracle_of(stream, 3, **params)
     assume(np.abs(run.paths).max() < 100)
+    assume("hinge" not in params["loss"] or run.least_slope > 1e-9)
     expected = run.trace
     stages: list[_core.Stage] = []
     model = learner(stream.width, **params)

@@ -71,7 +71,7 @@ class RobustResult:
     sizes: list[int]
     """Size of Omega after each stage."""
     margin: float = math.inf
-    """The least difference that decided about the target."""
+    """The least difference that decided about the target, or which column stays in Omega."""
 
 
 def robust(
@@ -180,6 +180,9 @@ def robust(
         left = len(omega)
         if left > size:
             left = max(size, min(len(omega) - 1, int(len(omega) * (1.0 - rejection))))
+        if 0 < left < len(ranked):
+            last, next_one = score[ranked[left - 1]], score[ranked[left]]
+            margin = min(margin, (last - next_one) / last if last > 0 else math.inf)
         stay = np.sort(omega[ranked[:left]])
         purged[np.setdiff1d(omega, stay)] = stage
         omega = stay

@@ -99,6 +99,8 @@ class StabilizedResult:
     """The stage at whose end j was purged; -1 if it was not."""
     trace: list[Stage]
     bursts: list[Burst]
+    least_slope: float
+    """The least |g| above 0 of all steps; of hinges, rounding decides whether a tiny one is 0."""
 
 
 def stabilized(
@@ -138,8 +140,9 @@ def stabilized(
         )
     X = np.asarray(X, dtype=dtype)
     s = np.ones(len(X)) if sample_weight is None else sample_weight
+    slopes: list[float] = []
     options: dict[str, Any] = dict(
-        loss=loss, eta=eta, count=count, epsilon=epsilon, quantile=quantile
+        slopes=slopes, loss=loss, eta=eta, count=count, epsilon=epsilon, quantile=quantile
     )
     n, width = X.shape
     n = n if rows is None else rows
@@ -220,6 +223,7 @@ def stabilized(
         purged=purged,
         trace=trace,
         bursts=bursts,
+        least_slope=min(slopes, default=math.inf),
     )
 
 
@@ -235,8 +239,12 @@ def descend(
     count: str,
     epsilon: float,
     quantile: float,
+    slopes: list[float],
 ) -> Vector:
-    """Change v by one step on each row in turn; return k, the informative updates of each j."""
+    """Change v by one step on each row in turn; return k, the informative updates of each j.
+
+    The least |g| above 0 is added to `slopes`.
+    """
     real = v.dtype.type
     k = np.zeros(len(v))
     for x, label, weight in zip(X, y, s, strict=True):
@@ -246,6 +254,8 @@ def descend(
         for part, _ in repeats(weight):
             f = c * float(sum((v[j] * x[j] for j in J), start=real(0)))
             g = slope(loss, f, float(label), part, reach, epsilon, quantile)
+            if part > 0 and g != 0:
+                slopes[:] = [min([abs(float(g)), *slopes])]
             if part == 0 or (g == 0 and count == "gradient"):
                 continue
             for j in J:
