@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.one_pass import one_pass
-from support.exactness import STORES, is_steady, nudged
+from support.exactness import STORES
 from support.lane_cases import batch_of, levels, rows_of
 from support.one_pass_cases import LOSSES, bank, dtypes, numbers_of_lanes, parameters, targets_of
 from support.streams import Stream, dense_weights, learner, streams
@@ -56,12 +56,6 @@ def test_the_core_equals_the_oracle(
         loss, lanes=lanes, fit_intercept=fit, cut=cut, target_nnz=target, relative_epsilon=relative
     )
     oracle = one_pass(stream.X, stream.y, stream.passes, sample_weight=stream.weight, **params)
-    assume(oracle.margin > 1e-12)  # else rounding decides
-    assume(max(oracle.losses) < 1e9)  # differences of larger losses of lanes are rounding errors
-    if weights == "large":  # rounding errors may grow without bound
-        X = nudged(stream.X, "float64")
-        other = one_pass(X, stream.y, stream.passes, sample_weight=stream.weight, **params)
-        assume(is_steady(oracle, other, "float64"))
     model = stream.learn(learner("one_pass", stream.width, store=store, **params))
     rough = 1e-6 if weights == "large" else 1e-9
     near = {"rtol": rough, "atol": rough * max(1.0, np.abs(oracle.weights).max(initial=0.0))}

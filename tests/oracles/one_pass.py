@@ -202,7 +202,6 @@ def one_pass(
     def eps() -> float:
         return epsilon if relative_epsilon or targets.unit() == 0 else epsilon / targets.unit()
 
-    margin = math.inf
     for rows in order:
         w, sums = np.zeros((2, K, p))
         b, b_sums = np.zeros((2, K))
@@ -276,8 +275,6 @@ def one_pass(
                     u = np.append(U[k], 1.0 if fit_intercept else 0.0)
                     all_sums = np.append(sums[k], b_sums[k])
                     g0 = scalar.slope(m[k], z, eps())
-                    if loss == "quantile" and not newton:  # g0 jumps at z
-                        margin = min(margin, abs(m[k] - z))
                     if newton:
                         R = np.append(np.full(p, a * G[own] ** 2), 0.01 * a) + all_sums
                     else:
@@ -293,8 +290,6 @@ def one_pass(
                 first = False
 
         coef, intercept = mixed() * scale(True), mixed_intercept()
-        if judged[0] > 0:
-            margin = min(margin, abs(judged[1] / judged[0] - 1.0))
         if judged[1] < judged[0]:
             kept = (marks / t) ** 16
             coef = kept * average + (1 - kept) * coef
@@ -315,9 +310,8 @@ def one_pass(
     coef = np.where(energies > least(energies, cut, spread, target_nnz), coef, 0.0)
     coef = targets.unit() * coef / scale(True)
     return Result(
-        coef, targets.mean() + targets.unit() * intercept, None, None, predictions, values, steps,
-        margin=margin,
-    )  # fmt: skip
+        coef, targets.mean() + targets.unit() * intercept, None, None, predictions, values, steps
+    )
 
 
 def least(energies: Vector, cut: float, spread: float, target_nnz: int) -> float:

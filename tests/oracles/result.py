@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -30,5 +29,3 @@ class Result:
     predictions: list[float]
     losses: list[float]
     steps: int
-    margin: float = field(default=math.inf, kw_only=True)
-    """The least relative difference that decided between two models; rounding decides about 0."""
