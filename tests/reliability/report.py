@@ -37,9 +37,9 @@ PARTS_OF_COVERAGE = ("C++", "C++ readers and writers", "Python")
 
 HEAD = """# Reliability: what was tried, and what failed
 
-`make soak` writes this page. It ends training by signals, damages files, lets system calls
-fail, generates inputs, and runs the tests with sanitizers, and it counts. It takes a night, and
-goes on where an earlier run ended. `make test` runs a small part of each.
+`make soak` writes this page. It ends training by signals, damages files, lets system calls fail,
+generates inputs, and runs the tests with sanitizers, and it counts. It takes a night, and goes on
+where an earlier run ended. `make test` runs a small part of each.
 
 """
 
